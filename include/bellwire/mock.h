@@ -1,0 +1,47 @@
+/* Mock GPUs: a struct bw_sys whose machine holds GPUs that are not there. */
+#ifndef BW_MOCK_H
+#define BW_MOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bellwire/err.h>
+#include <bellwire/sys.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bw_mock_config {
+    uint64_t size;            /* sizeof this struct */
+    const char *arch;         /* "gfx1100" */
+    uint32_t gpu_count;       /* 0: 1 */
+    uint32_t cu_count;        /* 0: the chip's own */
+    uint64_t vram_bytes;      /* 0: the chip's own (backed lazily) */
+    uint32_t threads;         /* emulator threads; 0: one per CPU */
+    uint64_t seed;            /* of single-step order and of what undefined memory holds */
+    bool single_step;         /* engines advance only in bw_mock_step, in an order fixed by seed */
+};
+
+/* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENOTSUP: arch not modelled. */
+int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys, struct bw_err *err);
+
+/* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does not parse. */
+int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
+void bw_mock_fault_clear(struct bw_sys *sys);
+
+/* Single-step mode: lets one engine do one thing. Returns 1 when something moved, 0 when all are idle or blocked. */
+int bw_mock_step(struct bw_sys *sys);
+
+struct bw_mock_stats {
+    uint64_t wave_instructions, waves, dispatches, packets, sdma_packets, doorbells, interrupts, ioctls;
+};
+void bw_mock_stats(struct bw_sys *sys, struct bw_mock_stats *stats);
+
+/* The last named error of an engine ("mec queue 1: packet at 0x40: unknown opcode 0x7f"), or "". Copied. */
+void bw_mock_last_error(struct bw_sys *sys, char *text, uint32_t text_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

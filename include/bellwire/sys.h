@@ -1,0 +1,88 @@
+/* The OS seam: every operating-system call of the library goes through a struct bw_sys, so that a mock can stand in for
+ * the machine and a test can fail each call. bw_sys_host() is the real one. */
+#ifndef BW_SYS_H
+#define BW_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bellwire/err.h>
+#include <bellwire/region.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bw_sys;
+
+/* What to map. fd < 0: anonymous memory. fixed_address != 0: exactly there, replacing a reservation of ours.
+ * reserve: address space only, no access. */
+struct bw_map_request {
+    int fd;
+    uint64_t offset, size_bytes;
+    uint64_t fixed_address;
+    bool reserve, writable, dont_fork;
+    enum bw_memory_type memory_type;
+};
+
+struct bw_pci_id {
+    uint16_t domain;
+    uint8_t bus, device, function;
+    uint16_t vendor_id, device_id, subsystem_vendor_id, subsystem_id;
+    uint8_t revision;
+    uint32_t class_code; /* 24 bits */
+};
+
+/* One read of a batch; result = bytes read or -errno. */
+struct bw_read_request {
+    int fd;
+    void *data;
+    uint64_t offset, size_bytes;
+    int64_t result;
+};
+
+struct bw_poll_request {
+    int fd;
+    short events, revents; /* POLLIN, ... of poll(2) */
+};
+
+/* Everything returns 0 (or a count) or -errno; EINTR is retried inside against the caller's deadline where there is one.
+ * All members may be called from any thread. */
+struct bw_sys_ops {
+    int (*open)(struct bw_sys *sys, const char *path, int flags); /* O_CLOEXEC is always added; returns a descriptor */
+    int (*close)(struct bw_sys *sys, int fd);
+    int64_t (*read)(struct bw_sys *sys, int fd, void *data, uint64_t size_bytes);
+    int64_t (*write)(struct bw_sys *sys, int fd, const void *data, uint64_t size_bytes);
+    int64_t (*pread)(struct bw_sys *sys, int fd, void *data, uint64_t size_bytes, uint64_t offset);
+    int64_t (*pwrite)(struct bw_sys *sys, int fd, const void *data, uint64_t size_bytes, uint64_t offset);
+    int (*ioctl)(struct bw_sys *sys, int fd, unsigned long request, void *argument); /* value of ioctl(2) or -errno */
+    int (*map)(struct bw_sys *sys, const struct bw_map_request *request, struct bw_region *region);
+    int (*unmap)(struct bw_sys *sys, struct bw_region *region);
+    int (*poll)(struct bw_sys *sys, struct bw_poll_request *requests, uint32_t count, uint64_t timeout_ns);
+    /* Calls entry for each name in path, "." and ".." left out, sorted. A non-zero return of entry ends the listing and is returned. */
+    int (*list)(struct bw_sys *sys, const char *path, int (*entry)(void *user, const char *name), void *user);
+    uint64_t (*clock_ns)(struct bw_sys *sys); /* CLOCK_MONOTONIC, or the mock's virtual clock */
+    void (*sleep_ns)(struct bw_sys *sys, uint64_t duration_ns);
+    /* Takes an exclusive record lock on fd; -EAGAIN and the holder's pid when another process holds it. */
+    int (*lock)(struct bw_sys *sys, int fd, int *holder_pid);
+    int (*pci_scan)(struct bw_sys *sys, int (*found)(void *user, const struct bw_pci_id *id), void *user);
+    int (*read_batch)(struct bw_sys *sys, struct bw_read_request *requests, uint32_t count);
+    void (*destroy)(struct bw_sys *sys);
+};
+
+/* Implementations embed this first. Counters are relaxed: calls are counted so that tests can show that a path makes none. */
+struct bw_sys {
+    const struct bw_sys_ops *ops;
+    uint64_t calls; /* number of calls through the seam, clock reads left out; updated atomically */
+};
+
+/* The real operating system. Ownership: the caller ends it with bw_sys_destroy. 0 or -ENOMEM. */
+int bw_sys_host_create(struct bw_sys **sys);
+void bw_sys_destroy(struct bw_sys *sys);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
