@@ -1,0 +1,48 @@
+/* Element types. */
+#ifndef BW_DTYPE_H
+#define BW_DTYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum bw_dtype {
+    BW_VOID,
+    BW_BOOL, /* one byte, 0 or 1 */
+    BW_I8,
+    BW_U8,
+    BW_I16,
+    BW_U16,
+    BW_I32,
+    BW_U32,
+    BW_I64,
+    BW_U64,
+    BW_F16,
+    BW_BF16,
+    BW_F32,
+    BW_F64,
+    BW_DTYPE_COUNT
+};
+
+uint32_t bw_dtype_bytes(enum bw_dtype dtype);      /* 0 for BW_VOID */
+const char *bw_dtype_name(enum bw_dtype dtype);    /* "f32" */
+bool bw_dtype_is_float(enum bw_dtype dtype);
+bool bw_dtype_is_int(enum bw_dtype dtype);         /* signed or unsigned, not bool */
+bool bw_dtype_is_signed(enum bw_dtype dtype);      /* signed int or float */
+int64_t bw_dtype_int_min(enum bw_dtype dtype);     /* of ints and bool; u64's maximum saturates to INT64_MAX */
+int64_t bw_dtype_int_max(enum bw_dtype dtype);
+
+/* Exact conversions, round to nearest even; NaN stays NaN (quiet, payload's top bits kept). */
+uint16_t bw_f16_from_f32(float value);
+uint16_t bw_f16_from_f64(double value);
+float bw_f16_to_f32(uint16_t bits);
+uint16_t bw_bf16_from_f32(float value);
+float bw_bf16_to_f32(uint16_t bits);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
