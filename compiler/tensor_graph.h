@@ -1,0 +1,55 @@
+/* What stands behind struct bw_tensor_graph: an ir at the tensor stage, and what its BUFFER nodes are.
+ *
+ * A bw_tensor's id is its bw_node. The number of a BUFFER node (bw_ir_buffer_number) is an index into
+ * `buffers`. */
+#ifndef BW_COMPILER_TENSOR_GRAPH_H
+#define BW_COMPILER_TENSOR_GRAPH_H
+
+#include <bellwire/tensor.h>
+
+#include "base/vec.h"
+#include "compiler/ir.h"
+
+enum bw_tensor_buffer_kind {
+    BW_TENSOR_INPUT,    /* data comes with each run */
+    BW_TENSOR_CONSTANT, /* data is known */
+};
+
+struct bw_tensor_buffer {
+    enum bw_tensor_buffer_kind kind;
+    enum bw_dtype dtype;
+    bool owned;       /* data is freed with the graph; borrowed data outlives graph and plans */
+    const void *data; /* row-major elements of a constant; NULL for inputs and where size_bytes is 0 */
+    uint64_t size_bytes;
+    struct bw_shape shape;
+    uint32_t input_index; /* inputs only: place among the inputs, in order of creation */
+    bw_node node;
+};
+
+struct bw_tensor_graph {
+    struct bw_ir *ir;
+    BW_VEC(struct bw_tensor_buffer) buffers; /* index = number of the BUFFER node */
+    BW_VEC(uint32_t) inputs;                 /* input_index -> index in buffers */
+    BW_VEC(uint8_t) depends_on_input;        /* by node; grown on demand, see bw_tensor_is_constant */
+};
+
+/* What the scheduler may count on, beyond the comments of ir.h:
+ *  - Windows (convolution, pooling) are GATHERs whose indexes are affine in INDEXES (o * stride + k *
+ * dilation), read no memory, and are in bounds by construction. Such a GATHER is index arithmetic like any
+ * movement op: fuse through it.
+ *  - Matmul and convolution are REDUCE(ADD) over MUL of two views (EXPAND, PERMUTE, RESHAPE, GATHER as
+ * above).
+ *  - No node that an output needs has zero elements: reductions, pads and concatenations of empty tensors are
+ * made constants.
+ *  - Constants whose elements are all equal are an expanded CONST, never a buffer.
+ *  - Concatenation is WHEREs over PADs, so a gate of INDEXES decides which source is read. */
+
+static inline bw_node bw_tensor_node(bw_tensor x)
+{
+    return x.id;
+}
+
+/* True when evaluation of x reads an input. */
+bool bw_tensor_depends_on_input(struct bw_tensor_graph *graph, bw_node node);
+
+#endif
