@@ -84,7 +84,8 @@ struct bw_dispatch {
 };
 
 enum bw_barrier_flags {
-    BW_BARRIER_EXECUTION = 1,  /* earlier kernels of this queue are done */
+    BW_BARRIER_EXECUTION = 1,  /* earlier kernels of this queue are done, and its later ones see what they wrote (on AMD:
+                                * CS_PARTIAL_FLUSH and the invalidation of the CUs' own caches, never of L2) */
     BW_BARRIER_ACQUIRE = 2,    /* later reads see what other agents (host, copy engines) wrote */
     BW_BARRIER_RELEASE = 4,    /* other agents see what earlier kernels wrote */
     BW_BARRIER_CODE = 8,       /* instruction caches are invalidated */
@@ -118,7 +119,8 @@ struct bw_driver_ops {
     int (*program_kernel)(struct bw_program *program, const char *name, struct bw_kernel **kernel, struct bw_err *err);
     /* Writes the constant part of an argument block: hidden arguments from the dispatch's fixed geometry. block_cpu points at
      * kernel info.argument_bytes bytes. Dimensions that are symbols: hidden counts are recorded as patches of `encoder`-like
-     * list `patches` with word offsets inside the block. */
+     * list `patches` with word offsets inside the block. In terms of `block`: appends exactly (info.argument_bytes + 3) / 4
+     * words, visible arguments zero (hcq fills them afterwards). */
     int (*argument_block)(struct bw_kernel *kernel, const struct bw_dispatch *dispatch, struct bw_encoder *block,
                           struct bw_err *err);
 

@@ -22,6 +22,7 @@ struct bw_ctx_config {
     uint32_t mock_threads;     /* emulator threads of mock devices; 0: one per CPU */
     const char *cache_dir;     /* compiled kernels; NULL: $XDG_CACHE_HOME/bellwire or ~/.cache/bellwire; "" = none */
     struct bw_sys *sys;        /* OS seam to use for real devices; NULL: the host's. Not owned. */
+    uint64_t timeline_start;   /* first value of every queue's timeline: tests of rollover start just below 2^32 or 2^64 */
 };
 
 /* Fills config with defaults and BW_DEV, BW_WAIT_MS, BW_HOST_THREADS, BW_MOCK_THREADS, BW_CACHE. Strings point into the

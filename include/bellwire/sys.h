@@ -24,6 +24,7 @@ struct bw_map_request {
     uint64_t offset, size_bytes;
     uint64_t fixed_address;
     bool reserve, writable, dont_fork;
+    bool wipe_on_fork;  /* a forked child sees zeros (MADV_WIPEONFORK): how a context notices that it was forked */
     enum bw_memory_type memory_type;
 };
 
@@ -60,6 +61,8 @@ struct bw_sys_ops {
     int (*ioctl)(struct bw_sys *sys, int fd, unsigned long request, void *argument); /* value of ioctl(2) or -errno */
     int (*map)(struct bw_sys *sys, const struct bw_map_request *request, struct bw_region *region);
     int (*unmap)(struct bw_sys *sys, struct bw_region *region);
+    /* Changes the access of a whole mapping of anonymous memory: writable or executable, never both (-EINVAL). */
+    int (*protect)(struct bw_sys *sys, struct bw_region *region, bool writable, bool executable);
     int (*poll)(struct bw_sys *sys, struct bw_poll_request *requests, uint32_t count, uint64_t timeout_ns);
     /* Calls entry for each name in path, "." and ".." left out, sorted. A non-zero return of entry ends the listing and is returned. */
     int (*list)(struct bw_sys *sys, const char *path, int (*entry)(void *user, const char *name), void *user);
