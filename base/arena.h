@@ -11,7 +11,8 @@ struct bw_arena {
     size_t used_bytes;             /* handed out in total */
 };
 
-/* Zeroed memory aligned to 16 bytes, valid until bw_arena_free; NULL when out of memory. A size of 0 gives a unique pointer. */
+/* Zeroed memory aligned to 16 bytes, valid until bw_arena_free; NULL when out of memory. A size of 0 gives a
+ * unique pointer. */
 void *bw_arena_alloc(struct bw_arena *arena, size_t size_bytes);
 
 /* A copy of size_bytes at data, or NULL. */

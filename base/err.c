@@ -26,14 +26,14 @@ int bw_fail(struct bw_err *err, int code, const char *subsystem, const char *wha
     return code;
 }
 
-#define FORMAT_INTO(field)                                                                                             \
-    do {                                                                                                               \
-        if (!err)                                                                                                      \
-            return;                                                                                                    \
-        va_list args;                                                                                                  \
-        va_start(args, format);                                                                                        \
-        vsnprintf(field, sizeof field, format, args);                                                                  \
-        va_end(args);                                                                                                  \
+#define FORMAT_INTO(field)                            \
+    do {                                              \
+        if (!err)                                     \
+            return;                                   \
+        va_list args;                                 \
+        va_start(args, format);                       \
+        vsnprintf(field, sizeof field, format, args); \
+        va_end(args);                                 \
     } while (0)
 
 void bw_err_expected(struct bw_err *err, const char *format, ...)
@@ -71,6 +71,7 @@ int bw_err_format(const struct bw_err *err, char *text, size_t text_size)
     if (err->elapsed_ns)
         snprintf(elapsed, sizeof elapsed, " after %.3f ms", (double)err->elapsed_ns / 1e6);
     const char *name = strerrorname_np(-err->code);
-    return snprintf(text, text_size, "%s%s%s: %s%s%s (%s)%s%s", err->subsystem, err->device[0] ? " " : "", err->device,
-                    err->what, values, elapsed, name ? name : "unknown errno", err->hint[0] ? ". " : "", err->hint);
+    return snprintf(text, text_size, "%s%s%s: %s%s%s (%s)%s%s", err->subsystem, err->device[0] ? " " : "",
+                    err->device, err->what, values, elapsed, name ? name : "unknown errno",
+                    err->hint[0] ? ". " : "", err->hint);
 }

@@ -1,5 +1,6 @@
 /* Hash map from 64-bit key to 64-bit value; open addressing, linear probing. Not thread safe.
- * For keys that are structures, hash them (xxhash) and chain by comparing in the caller, or use the value as an index. */
+ * For keys that are structures, hash them (xxhash) and chain by comparing in the caller, or use the value as
+ * an index. */
 #ifndef BW_BASE_MAP_H
 #define BW_BASE_MAP_H
 

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 struct bw_text {
-    char *data;     /* NUL terminated once anything was appended, else NULL */
+    char *data; /* NUL terminated once anything was appended, else NULL */
     size_t length, capacity;
-    int failed;     /* -ENOMEM once, then nothing more is appended */
+    int failed; /* -ENOMEM once, then nothing more is appended */
 };
 
 void bw_text_add(struct bw_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

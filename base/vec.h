@@ -12,17 +12,18 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define BW_VEC(type)                                                                                                   \
-    struct {                                                                                                           \
-        type *data;                                                                                                    \
-        size_t count, capacity;                                                                                        \
+#define BW_VEC(type)            \
+    struct {                    \
+        type *data;             \
+        size_t count, capacity; \
     }
 
 /* Makes room for `extra` more elements: 0 or -ENOMEM, the vector unchanged on failure. */
-#define bw_vec_reserve(vec, extra) bw_vec_grow((void **)&(vec)->data, &(vec)->capacity, (vec)->count, extra, sizeof *(vec)->data)
+#define bw_vec_reserve(vec, extra) \
+    bw_vec_grow((void **)&(vec)->data, &(vec)->capacity, (vec)->count, extra, sizeof *(vec)->data)
 
 /* Appends one element: 0 or -ENOMEM. */
-#define bw_vec_push(vec, ...)                                                                                          \
+#define bw_vec_push(vec, ...) \
     (bw_vec_reserve(vec, 1) ? -ENOMEM : ((vec)->data[(vec)->count++] = (__VA_ARGS__), 0))
 
 #define bw_vec_free(vec) (free((vec)->data), (vec)->data = NULL, (vec)->count = (vec)->capacity = 0)

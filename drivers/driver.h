@@ -1,8 +1,8 @@
 /* The device seam: what a GPU family (or the host, or `null`) implements, and what hcq/ calls.
  *
- * Commands are encoded into a template of 32-bit words plus patches. A patch names a symbol (a number that hcq gives
- * meaning to: a linked address, a replay input, a variable, a signal value) and where its value goes; the driver never sees
- * values at replay time, hcq never sees packet layouts. */
+ * Commands are encoded into a template of 32-bit words plus patches. A patch names a symbol (a number that
+ * hcq gives meaning to: a linked address, a replay input, a variable, a signal value) and where its value
+ * goes; the driver never sees values at replay time, hcq never sees packet layouts. */
 #ifndef BW_DRIVERS_DRIVER_H
 #define BW_DRIVERS_DRIVER_H
 
@@ -30,15 +30,15 @@ static inline struct bw_operand bw_operand_symbol(uint32_t symbol, uint64_t adde
     return (struct bw_operand){symbol, addend};
 }
 
-/* words[word] |= low 32 bits of ((value + addend) >> shift) & mask, and when wide also words[word + 1] |= the next 32. The template
- * holds zero where a patch writes all bits. */
+/* words[word] |= low 32 bits of ((value + addend) >> shift) & mask, and when wide also words[word + 1] |= the
+ * next 32. The template holds zero where a patch writes all bits. */
 struct bw_patch {
     uint32_t word;
     uint32_t symbol;
     uint64_t addend;
     uint8_t shift;
-    bool wide;       /* 64-bit value over two words */
-    uint32_t mask;   /* of the first (only) word; 0xffffffff when wide */
+    bool wide;     /* 64-bit value over two words */
+    uint32_t mask; /* of the first (only) word; 0xffffffff when wide */
 };
 
 /* A command buffer in the making; owned by hcq. Encoders append through these calls only. */
@@ -47,24 +47,25 @@ struct bw_encoder {
     uint32_t count, capacity;
     struct bw_patch *patches;
     uint32_t patch_count, patch_capacity;
-    uint32_t packets;          /* statistics: packets and cache operations emitted */
+    uint32_t packets; /* statistics: packets and cache operations emitted */
     uint32_t cache_operations;
-    int failed;                /* -ENOMEM, sticky */
+    int failed; /* -ENOMEM, sticky */
 };
 
 /* In drivers/encoder.c. After a failure they do nothing; the caller looks at `failed` once at the end. */
 void bw_encoder_word(struct bw_encoder *encoder, uint32_t word);
 /* One word / two words holding (operand >> shift); constants are stored, symbols recorded as patches. */
-void bw_encoder_operand32(struct bw_encoder *encoder, struct bw_operand operand, unsigned shift, uint32_t mask, uint32_t base);
+void bw_encoder_operand32(struct bw_encoder *encoder, struct bw_operand operand, unsigned shift,
+                          uint32_t mask, uint32_t base);
 void bw_encoder_operand64(struct bw_encoder *encoder, struct bw_operand operand, unsigned shift);
 void bw_encoder_free(struct bw_encoder *encoder);
 
 /* Device memory as drivers hand it out. */
 struct bw_memory {
-    uint64_t address;          /* in the device's address space */
+    uint64_t address; /* in the device's address space */
     uint64_t size_bytes;
-    struct bw_region cpu;      /* size 0: no CPU view */
-    uint32_t flags;            /* enum bw_buffer_flags */
+    struct bw_region cpu; /* size 0: no CPU view */
+    uint32_t flags;       /* enum bw_buffer_flags */
     void *private_data;
 };
 
@@ -73,33 +74,34 @@ enum bw_queue_kind { BW_QUEUE_COMPUTE, BW_QUEUE_COPY };
 struct bw_queue {
     struct bw_device *device;
     enum bw_queue_kind kind;
-    uint32_t index;            /* among queues of this kind */
+    uint32_t index; /* among queues of this kind */
 };
 
 struct bw_dispatch {
-    struct bw_operand group_count[3];  /* workgroups */
+    struct bw_operand group_count[3]; /* workgroups */
     uint32_t group_size[3];
     uint32_t dynamic_lds_bytes;
-    struct bw_operand argument_block;  /* its address */
+    struct bw_operand argument_block; /* its address */
 };
 
 enum bw_barrier_flags {
-    BW_BARRIER_EXECUTION = 1,  /* earlier kernels of this queue are done, and its later ones see what they wrote (on AMD:
-                                * CS_PARTIAL_FLUSH and the invalidation of the CUs' own caches, never of L2) */
-    BW_BARRIER_ACQUIRE = 2,    /* later reads see what other agents (host, copy engines) wrote */
-    BW_BARRIER_RELEASE = 4,    /* other agents see what earlier kernels wrote */
-    BW_BARRIER_CODE = 8,       /* instruction caches are invalidated */
+    BW_BARRIER_EXECUTION =
+        1, /* earlier kernels of this queue are done, and its later ones see what they wrote (on AMD:
+            * CS_PARTIAL_FLUSH and the invalidation of the CUs' own caches, never of L2) */
+    BW_BARRIER_ACQUIRE = 2, /* later reads see what other agents (host, copy engines) wrote */
+    BW_BARRIER_RELEASE = 4, /* other agents see what earlier kernels wrote */
+    BW_BARRIER_CODE = 8,    /* instruction caches are invalidated */
 };
 
 struct bw_device_caps {
     uint32_t compute_queues, copy_queues;
-    bool user_doorbell;        /* submit rings a doorbell: no system call */
-    bool device_wait;          /* queues can wait for a memory word */
-    bool device_wait_64;       /* ... comparing all 64 bits */
-    uint64_t copy_bytes_max;   /* of one copy packet */
+    bool user_doorbell;               /* submit rings a doorbell: no system call */
+    bool device_wait;                 /* queues can wait for a memory word */
+    bool device_wait_64;              /* ... comparing all 64 bits */
+    uint64_t copy_bytes_max;          /* of one copy packet */
     uint32_t command_alignment_words; /* command buffers are padded to this with NOPs by encode_end */
     uint64_t timestamp_hz;
-    bool host_addressable;     /* the device can reach BW_BUFFER_HOST memory of any other device in the process */
+    bool host_addressable; /* the device can reach BW_BUFFER_HOST memory of any other device in the process */
 };
 
 /* Implemented once per family. Unless said otherwise: 0 or -errno, any thread. */
@@ -108,32 +110,40 @@ struct bw_driver_ops {
 
     void (*close)(struct bw_device *device);
 
-    int (*alloc)(struct bw_device *device, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory, struct bw_err *err);
+    int (*alloc)(struct bw_device *device, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory,
+                 struct bw_err *err);
     void (*free)(struct bw_device *device, struct bw_memory *memory);
-    /* Lets `device` reach memory that belongs to `owner`, at the same address. -EOPNOTSUPP: must be bounced. */
-    int (*map_peer)(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory, struct bw_err *err);
+    /* Lets `device` reach memory that belongs to `owner`, at the same address. -EOPNOTSUPP: must be bounced.
+     */
+    int (*map_peer)(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
+                    struct bw_err *err);
 
-    int (*program_load)(struct bw_device *device, const void *image, uint64_t image_bytes, struct bw_program **program,
-                        struct bw_err *err);
+    int (*program_load)(struct bw_device *device, const void *image, uint64_t image_bytes,
+                        struct bw_program **program, struct bw_err *err);
     void (*program_destroy)(struct bw_program *program);
-    int (*program_kernel)(struct bw_program *program, const char *name, struct bw_kernel **kernel, struct bw_err *err);
-    /* Writes the constant part of an argument block: hidden arguments from the dispatch's fixed geometry. block_cpu points at
-     * kernel info.argument_bytes bytes. Dimensions that are symbols: hidden counts are recorded as patches of `encoder`-like
-     * list `patches` with word offsets inside the block. In terms of `block`: appends exactly (info.argument_bytes + 3) / 4
-     * words, visible arguments zero (hcq fills them afterwards). */
-    int (*argument_block)(struct bw_kernel *kernel, const struct bw_dispatch *dispatch, struct bw_encoder *block,
+    int (*program_kernel)(struct bw_program *program, const char *name, struct bw_kernel **kernel,
                           struct bw_err *err);
+    /* Writes the constant part of an argument block: hidden arguments from the dispatch's fixed geometry.
+     * block_cpu points at kernel info.argument_bytes bytes. Dimensions that are symbols: hidden counts are
+     * recorded as patches of `encoder`-like list `patches` with word offsets inside the block. In terms of
+     * `block`: appends exactly (info.argument_bytes + 3) / 4 words, visible arguments zero (hcq fills them
+     * afterwards). */
+    int (*argument_block)(struct bw_kernel *kernel, const struct bw_dispatch *dispatch,
+                          struct bw_encoder *block, struct bw_err *err);
 
-    int (*queue_create)(struct bw_device *device, enum bw_queue_kind kind, uint32_t index, struct bw_queue **queue, struct bw_err *err);
+    int (*queue_create)(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,
+                        struct bw_queue **queue, struct bw_err *err);
     void (*queue_destroy)(struct bw_queue *queue);
 
-    /* Encoders: append one operation for a queue of that kind. encode_copy returns in *done_bytes how much one packet took. */
+    /* Encoders: append one operation for a queue of that kind. encode_copy returns in *done_bytes how much
+     * one packet took. */
     int (*encode_kernel)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_kernel *kernel,
                          const struct bw_dispatch *dispatch, struct bw_err *err);
     int (*encode_copy)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,
                        struct bw_operand source, uint64_t size_bytes, uint64_t *done_bytes);
     /* Waits until the word at `address` has reached `value` (signed difference). */
-    int (*encode_wait)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address, struct bw_operand value);
+    int (*encode_wait)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
+                       struct bw_operand value);
     /* Writes `value` (64-bit) after all earlier work of the queue is done and visible. */
     int (*encode_signal)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
                          struct bw_operand value, bool interrupt);
@@ -143,15 +153,17 @@ struct bw_driver_ops {
     /* Pads and closes the command buffer. */
     int (*encode_end)(struct bw_queue *queue, struct bw_encoder *encoder);
 
-    /* Queues the command buffer at `address` (word_count words) and rings the doorbell. No allocation, no lock, no system call when
-     * caps.user_doorbell. One thread at a time per queue. -EAGAIN: the ring is full (never overruns); the caller waits. */
+    /* Queues the command buffer at `address` (word_count words) and rings the doorbell. No allocation, no
+     * lock, no system call when caps.user_doorbell. One thread at a time per queue. -EAGAIN: the ring is full
+     * (never overruns); the caller waits. */
     int (*submit)(struct bw_queue *queue, uint64_t address, uint32_t word_count);
 
     /* Progress counter of the queue for hang detection: read pointer, retired waves: anything that moves. */
     uint64_t (*queue_progress)(struct bw_queue *queue);
     /* Sleeps up to timeout_ns for an interrupt of the device; returns early on any. */
     int (*wait_interrupt)(struct bw_device *device, uint64_t timeout_ns);
-    /* Fills err (what faulted: queue, kernel, address, nearest buffer by device->describer) and returns -EIO when the device is broken, 0 when healthy. */
+    /* Fills err (what faulted: queue, kernel, address, nearest buffer by device->describer) and returns -EIO
+     * when the device is broken, 0 when healthy. */
     int (*query_fault)(struct bw_device *device, struct bw_err *err);
     /* Rebuilds queues after a fault or hang; outstanding work is lost. */
     int (*reset)(struct bw_device *device, struct bw_err *err);
@@ -170,7 +182,7 @@ struct bw_device {
     struct bw_device_info info;
     struct bw_device_caps caps;
     struct bw_address_describer describer;
-    void *hcq;                 /* timeline, queues, allocation cache: hcq/device.c */
+    void *hcq; /* timeline, queues, allocation cache: hcq/device.c */
 };
 
 /* Programs and kernels embed these first. */

@@ -1,5 +1,5 @@
-/* How a GPU is reached. One struct bw_iface is one opened GPU; KFD today, PCI and VFIO later behind the same ops.
- * Drivers see only this header of iface/. */
+/* How a GPU is reached. One struct bw_iface is one opened GPU; KFD today, PCI and VFIO later behind the same
+ * ops. Drivers see only this header of iface/. */
 #ifndef BW_IFACE_IFACE_H
 #define BW_IFACE_IFACE_H
 
@@ -14,9 +14,9 @@ struct bw_iface;
 
 /* What the interface knows about the GPU (KFD: topology properties). */
 struct bw_iface_properties {
-    char node_name[64];            /* path or address for messages, "kfd node 1" */
-    char product[64];              /* marketing name, or empty */
-    uint32_t gfx_version;          /* major*10000 + minor*100 + stepping, as KFD's gfx_target_version: 110000 */
+    char node_name[64];   /* path or address for messages, "kfd node 1" */
+    char product[64];     /* marketing name, or empty */
+    uint32_t gfx_version; /* major*10000 + minor*100 + stepping, as KFD's gfx_target_version: 110000 */
     uint16_t vendor_id, device_id;
     uint64_t vram_bytes;
     uint32_t gpu_id;
@@ -24,24 +24,24 @@ struct bw_iface_properties {
     uint32_t xcc_count, shader_engines, lds_bytes, wave_size;
     uint32_t sdma_engines, sdma_xgmi_engines, sdma_queues_per_engine, cp_queues;
     uint32_t engine_clock_mhz_max;
-    uint64_t timestamp_hz;         /* of the clock that queues write as timestamps */
+    uint64_t timestamp_hz;                   /* of the clock that queues write as timestamps */
     uint64_t lds_aperture, scratch_aperture; /* flat-address apertures (process apertures) */
-    bool mock;                     /* set by the opener's bw_sys, for display only */
+    bool mock;                               /* set by the opener's bw_sys, for display only */
 };
 
 enum bw_iface_memory_flags {
     BW_IFACE_VRAM = 1,
-    BW_IFACE_HOST = 2,             /* kernel-allocated host memory that the GPU can reach (GTT) */
-    BW_IFACE_USER_POINTER = 4,     /* the caller's own pages at cpu_address */
+    BW_IFACE_HOST = 2,         /* kernel-allocated host memory that the GPU can reach (GTT) */
+    BW_IFACE_USER_POINTER = 4, /* the caller's own pages at cpu_address */
     BW_IFACE_UNCACHED = 8,
     BW_IFACE_EXECUTABLE = 16,
-    BW_IFACE_CPU_VISIBLE = 32,     /* VRAM mapped through the BAR */
-    BW_IFACE_AQL_QUEUE = 64,       /* ring memory of an AQL queue (mapped twice) */
+    BW_IFACE_CPU_VISIBLE = 32, /* VRAM mapped through the BAR */
+    BW_IFACE_AQL_QUEUE = 64,   /* ring memory of an AQL queue (mapped twice) */
 };
 
 struct bw_iface_memory {
-    uint64_t gpu_va, size_bytes;   /* size rounded up to pages */
-    struct bw_region cpu;          /* size 0 when not CPU visible */
+    uint64_t gpu_va, size_bytes; /* size rounded up to pages */
+    struct bw_region cpu;        /* size 0 when not CPU visible */
     uint64_t handle;
     uint32_t flags;
 };
@@ -52,13 +52,13 @@ struct bw_iface_queue_request {
     enum bw_iface_queue_kind kind;
     const struct bw_iface_memory *ring;
     uint64_t read_pointer_va, write_pointer_va; /* 8-byte words in device-visible host memory */
-    uint32_t priority;             /* 0..15, 7 normal */
+    uint32_t priority;                          /* 0..15, 7 normal */
 };
 
 struct bw_iface_queue {
     uint32_t id;
-    struct bw_region doorbell;     /* 8 bytes: this queue's doorbell */
-    void *private_data;            /* EOP and save-area memory, owned by the interface */
+    struct bw_region doorbell; /* 8 bytes: this queue's doorbell */
+    void *private_data;        /* EOP and save-area memory, owned by the interface */
 };
 
 enum bw_fault_kind { BW_FAULT_NONE, BW_FAULT_MEMORY, BW_FAULT_HARDWARE, BW_FAULT_LOST };
@@ -66,19 +66,20 @@ enum bw_fault_kind { BW_FAULT_NONE, BW_FAULT_MEMORY, BW_FAULT_HARDWARE, BW_FAULT
 /* What the interface reports about a broken device. */
 struct bw_fault {
     enum bw_fault_kind kind;
-    uint64_t va;                   /* page address of a memory fault */
+    uint64_t va; /* page address of a memory fault */
     bool not_present, read_only, no_execute, imprecise;
     uint32_t reset_type, reset_cause; /* hardware exceptions */
     char text[160];
 };
 
 struct bw_iface_ops {
-    const char *name;              /* "kfd" */
+    const char *name; /* "kfd" */
     int (*alloc)(struct bw_iface *iface, uint64_t size_bytes, uint32_t flags, uint64_t cpu_address,
                  struct bw_iface_memory *memory, struct bw_err *err);
     int (*free)(struct bw_iface *iface, struct bw_iface_memory *memory, struct bw_err *err);
     /* Makes memory of `owner` reachable for `iface`'s GPU at the same VA. */
-    int (*map_peer)(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_memory *memory, struct bw_err *err);
+    int (*map_peer)(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_memory *memory,
+                    struct bw_err *err);
     int (*queue_create)(struct bw_iface *iface, const struct bw_iface_queue_request *request,
                         struct bw_iface_queue *queue, struct bw_err *err);
     int (*queue_destroy)(struct bw_iface *iface, struct bw_iface_queue *queue, struct bw_err *err);
@@ -105,10 +106,11 @@ struct bw_iface_listing {
     char why[256];
 };
 
-/* KFD: index counts GPU nodes from 0. -ENODEV: no such node or no /dev/kfd (the error says which, and what to do). */
+/* KFD: index counts GPU nodes from 0. -ENODEV: no such node or no /dev/kfd (the error says which, and what to
+ * do). */
 int bw_kfd_open(struct bw_sys *sys, uint32_t index, struct bw_iface **iface, struct bw_err *err);
 /* Returns the number of GPU nodes (entry called for each) or -errno. */
-int bw_kfd_list(struct bw_sys *sys, int (*entry)(void *user, const struct bw_iface_listing *listing), void *user,
-                struct bw_err *err);
+int bw_kfd_list(struct bw_sys *sys, int (*entry)(void *user, const struct bw_iface_listing *listing),
+                void *user, struct bw_err *err);
 
 #endif

@@ -13,18 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline bool bw_check_u64(uint64_t observed, uint64_t expected, const char *text, const char *file, int line)
+static inline bool bw_check_u64(uint64_t observed, uint64_t expected, const char *text, const char *file,
+                                int line)
 {
     bool ok = observed == expected;
     if (!ok) {
-        printf("\n    %s:%d: %s\n      expected 0x%" PRIx64 " (%" PRId64 ")\n      observed 0x%" PRIx64 " (%" PRId64 ")\n",
+        printf("\n    %s:%d: %s\n      expected 0x%" PRIx64 " (%" PRId64 ")\n      observed 0x%" PRIx64
+               " (%" PRId64 ")\n",
                file, line, text, expected, (int64_t)expected, observed, (int64_t)observed);
     }
     CU_assertImplementation(ok, (unsigned)line, text, file, "", CU_FALSE);
     return ok;
 }
 
-static inline bool bw_check_str(const char *observed, const char *expected, const char *text, const char *file, int line)
+static inline bool bw_check_str(const char *observed, const char *expected, const char *text,
+                                const char *file, int line)
 {
     bool ok = observed && expected && strcmp(observed, expected) == 0;
     if (!ok) {
@@ -35,21 +38,21 @@ static inline bool bw_check_str(const char *observed, const char *expected, cons
     return ok;
 }
 
-static inline bool bw_check_near(double observed, double expected, double tolerance, const char *text, const char *file,
-                                 int line)
+static inline bool bw_check_near(double observed, double expected, double tolerance, const char *text,
+                                 const char *file, int line)
 {
     double difference = observed > expected ? observed - expected : expected - observed;
     bool ok = difference <= tolerance || observed == expected;
     if (!ok) {
-        printf("\n    %s:%d: %s\n      expected %.17g (+- %g)\n      observed %.17g\n", file, line, text, expected, tolerance,
-               observed);
+        printf("\n    %s:%d: %s\n      expected %.17g (+- %g)\n      observed %.17g\n", file, line, text,
+               expected, tolerance, observed);
     }
     CU_assertImplementation(ok, (unsigned)line, text, file, "", CU_FALSE);
     return ok;
 }
 
-static inline bool bw_check_bytes(const void *observed, const void *expected, size_t size_bytes, const char *text,
-                                  const char *file, int line)
+static inline bool bw_check_bytes(const void *observed, const void *expected, size_t size_bytes,
+                                  const char *text, const char *file, int line)
 {
     size_t at = 0;
     const uint8_t *a = observed, *b = expected;
@@ -57,8 +60,9 @@ static inline bool bw_check_bytes(const void *observed, const void *expected, si
         at++;
     bool ok = at == size_bytes;
     if (!ok) {
-        printf("\n    %s:%d: %s\n      first difference at byte %zu of %zu: expected 0x%02x, observed 0x%02x\n", file, line,
-               text, at, size_bytes, b[at], a[at]);
+        printf(
+            "\n    %s:%d: %s\n      first difference at byte %zu of %zu: expected 0x%02x, observed 0x%02x\n",
+            file, line, text, at, size_bytes, b[at], a[at]);
     }
     CU_assertImplementation(ok, (unsigned)line, text, file, "", CU_FALSE);
     return ok;
@@ -73,19 +77,21 @@ static inline bool bw_check_true(bool ok, const char *text, const char *file, in
 }
 
 /* Each returns whether it held, so that a test can stop early: if (!BW_EQ(rc, 0)) return; */
-#define BW_EQ(observed, expected)                                                                                      \
-    bw_check_u64((uint64_t)(int64_t)(observed), (uint64_t)(int64_t)(expected), #observed " == " #expected, __FILE__, __LINE__)
-#define BW_STR(observed, expected)         bw_check_str(observed, expected, #observed, __FILE__, __LINE__)
-#define BW_NEAR(observed, expected, tol)   bw_check_near(observed, expected, tol, #observed " ~ " #expected, __FILE__, __LINE__)
-#define BW_BYTES(observed, expected, size) bw_check_bytes(observed, expected, size, #observed " == " #expected, __FILE__, __LINE__)
-#define BW_TRUE(condition)                 bw_check_true(condition, #condition, __FILE__, __LINE__)
+#define BW_EQ(observed, expected)                                                                          \
+    bw_check_u64((uint64_t)(int64_t)(observed), (uint64_t)(int64_t)(expected), #observed " == " #expected, \
+                 __FILE__, __LINE__)
+#define BW_STR(observed, expected) bw_check_str(observed, expected, #observed, __FILE__, __LINE__)
+#define BW_NEAR(observed, expected, tol) \
+    bw_check_near(observed, expected, tol, #observed " ~ " #expected, __FILE__, __LINE__)
+#define BW_BYTES(observed, expected, size) \
+    bw_check_bytes(observed, expected, size, #observed " == " #expected, __FILE__, __LINE__)
+#define BW_TRUE(condition) bw_check_true(condition, #condition, __FILE__, __LINE__)
 /* For calls that fill a struct bw_err: prints the error's own line when the code differs. */
-#define BW_OK(call, err)                                                                                               \
-    (bw_check_rc((call), 0, err, #call, __FILE__, __LINE__))
+#define BW_OK(call, err) (bw_check_rc((call), 0, err, #call, __FILE__, __LINE__))
 
 #ifdef BW_ERR_H
-static inline bool bw_check_rc(int observed, int expected, const struct bw_err *err, const char *text, const char *file,
-                               int line)
+static inline bool bw_check_rc(int observed, int expected, const struct bw_err *err, const char *text,
+                               const char *file, int line)
 {
     if (observed != expected) {
         char line_text[512];
@@ -119,11 +125,11 @@ static inline int bw_test_run(const char *suite_name, const struct bw_test *test
     return failed || run != count ? 1 : 0;
 }
 
-#define BW_TEST_MAIN(suite_name, ...)                                                                                  \
-    int main(void)                                                                                                     \
-    {                                                                                                                  \
-        static const struct bw_test tests[] = {__VA_ARGS__};                                                           \
-        return bw_test_run(suite_name, tests, sizeof tests / sizeof tests[0]);                                         \
+#define BW_TEST_MAIN(suite_name, ...)                                          \
+    int main(void)                                                             \
+    {                                                                          \
+        static const struct bw_test tests[] = {__VA_ARGS__};                   \
+        return bw_test_run(suite_name, tests, sizeof tests / sizeof tests[0]); \
     }
 
 #endif

@@ -1,4 +1,5 @@
-/* Devices and their memory. Names: docs of the program, `bellwire devices`, and struct bw_device_name in iface/name.h. */
+/* Devices and their memory. Names: docs of the program, `bellwire devices`, and struct bw_device_name in
+ * iface/name.h. */
 #ifndef BW_DEVICE_H
 #define BW_DEVICE_H
 
@@ -15,28 +16,31 @@ struct bw_device;
 struct bw_buffer;
 
 struct bw_device_info {
-    char name[64];        /* canonical: "mockkfd+amd:0@gfx1100" */
-    char product[64];     /* marketing name, or empty */
+    char name[64];    /* canonical: "mockkfd+amd:0@gfx1100" */
+    char product[64]; /* marketing name, or empty */
     char driver[16], iface[16], arch[16];
-    uint64_t vram_bytes;  /* 0 for the host */
-    uint32_t wave_size;   /* default work-items per wave; 1 on the host */
+    uint64_t vram_bytes; /* 0 for the host */
+    uint32_t wave_size;  /* default work-items per wave; 1 on the host */
     uint32_t compute_units;
-    uint32_t lds_bytes;   /* most per workgroup */
+    uint32_t lds_bytes; /* most per workgroup */
     uint32_t group_size_max;
     bool mock;
 };
 
-/* Opens by name ("mockkfd+amd@gfx1100", "host:0", "null", ...). name NULL: config's device, else the first real GPU, else the mock
- * mockkfd+amd@gfx1100 (bw_device_info().mock tells). -ENODEV: none such (the hint lists what exists); -EINVAL: not a
- * name; -EBUSY, -EACCES, ... from the interface. The caller ends it with bw_device_close. Thread safe. */
+/* Opens by name ("mockkfd+amd@gfx1100", "host:0", "null", ...). name NULL: config's device, else the first
+ * real GPU, else the mock mockkfd+amd@gfx1100 (bw_device_info().mock tells). -ENODEV: none such (the hint
+ * lists what exists); -EINVAL: not a name; -EBUSY, -EACCES, ... from the interface. The caller ends it with
+ * bw_device_close. Thread safe. */
 int bw_device_open(struct bw_ctx *ctx, const char *name, struct bw_device **device, struct bw_err *err);
 
-/* Waits for the device's work (bounded by the deadline) and frees what it holds. Buffers and programs must be gone. */
+/* Waits for the device's work (bounded by the deadline) and frees what it holds. Buffers and programs must be
+ * gone. */
 void bw_device_close(struct bw_device *device);
 
-/* After a fault or a hang the device is marked failed: every later call on it returns that same error. This resets it: queues are
- * rebuilt, outstanding work is lost, buffers keep their memory (contents of what was being written are undefined), linked graphs
- * can be replayed again. 0 on a healthy device. -ENOTSUP: this device cannot be reset. One thread; nothing else may use the device meanwhile. */
+/* After a fault or a hang the device is marked failed: every later call on it returns that same error. This
+ * resets it: queues are rebuilt, outstanding work is lost, buffers keep their memory (contents of what was
+ * being written are undefined), linked graphs can be replayed again. 0 on a healthy device. -ENOTSUP: this
+ * device cannot be reset. One thread; nothing else may use the device meanwhile. */
 int bw_device_recover(struct bw_device *device, struct bw_err *err);
 const struct bw_device_info *bw_device_info(const struct bw_device *device);
 struct bw_ctx *bw_device_ctx(const struct bw_device *device);
@@ -47,20 +51,21 @@ struct bw_device_listing {
     bool usable;
     char why[256];
 };
-int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_device_listing *listing), void *user,
-                   struct bw_err *err);
+int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_device_listing *listing),
+                   void *user, struct bw_err *err);
 
 enum bw_buffer_flags {
-    BW_BUFFER_DEVICE = 0,      /* device memory; CPU access only through bw_buffer_read/write */
-    BW_BUFFER_HOST = 1,        /* host memory that the device can address, mapped for the CPU */
-    BW_BUFFER_UNCACHED = 2,    /* with HOST: not cached by the device (signals, rings) */
-    BW_BUFFER_EXECUTABLE = 4,  /* may hold machine code */
+    BW_BUFFER_DEVICE = 0,     /* device memory; CPU access only through bw_buffer_read/write */
+    BW_BUFFER_HOST = 1,       /* host memory that the device can address, mapped for the CPU */
+    BW_BUFFER_UNCACHED = 2,   /* with HOST: not cached by the device (signals, rings) */
+    BW_BUFFER_EXECUTABLE = 4, /* may hold machine code */
 };
 
 /* size_bytes > 0. Contents undefined. -ENOMEM: out of device memory (err names size and what is free). */
 int bw_buffer_create(struct bw_device *device, uint64_t size_bytes, uint32_t flags, struct bw_buffer **buffer,
                      struct bw_err *err);
-/* A window into a buffer; shares its memory and keeps it alive. [offset, offset+size) must lie inside: -ERANGE. */
+/* A window into a buffer; shares its memory and keeps it alive. [offset, offset+size) must lie inside:
+ * -ERANGE. */
 int bw_buffer_view(struct bw_buffer *buffer, uint64_t offset, uint64_t size_bytes, struct bw_buffer **view,
                    struct bw_err *err);
 /* Drops the handle; memory is reused only when the device is done with it. NULL is fine. */
@@ -70,10 +75,12 @@ uint64_t bw_buffer_address(const struct bw_buffer *buffer); /* in the device's a
 void *bw_buffer_map(struct bw_buffer *buffer);              /* CPU pointer of a HOST buffer, else NULL */
 struct bw_device *bw_buffer_device(const struct bw_buffer *buffer);
 
-/* Synchronous copies between caller memory and the buffer, staged through the copy queue where needed, any size and
- * alignment. They wait for earlier work that touches the range. */
-int bw_buffer_write(struct bw_buffer *buffer, uint64_t offset, const void *data, uint64_t size_bytes, struct bw_err *err);
-int bw_buffer_read(struct bw_buffer *buffer, uint64_t offset, void *data, uint64_t size_bytes, struct bw_err *err);
+/* Synchronous copies between caller memory and the buffer, staged through the copy queue where needed, any
+ * size and alignment. They wait for earlier work that touches the range. */
+int bw_buffer_write(struct bw_buffer *buffer, uint64_t offset, const void *data, uint64_t size_bytes,
+                    struct bw_err *err);
+int bw_buffer_read(struct bw_buffer *buffer, uint64_t offset, void *data, uint64_t size_bytes,
+                   struct bw_err *err);
 
 #ifdef __cplusplus
 }

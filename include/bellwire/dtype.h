@@ -27,12 +27,12 @@ enum bw_dtype {
     BW_DTYPE_COUNT
 };
 
-uint32_t bw_dtype_bytes(enum bw_dtype dtype);      /* 0 for BW_VOID */
-const char *bw_dtype_name(enum bw_dtype dtype);    /* "f32" */
+uint32_t bw_dtype_bytes(enum bw_dtype dtype);   /* 0 for BW_VOID */
+const char *bw_dtype_name(enum bw_dtype dtype); /* "f32" */
 bool bw_dtype_is_float(enum bw_dtype dtype);
-bool bw_dtype_is_int(enum bw_dtype dtype);         /* signed or unsigned, not bool */
-bool bw_dtype_is_signed(enum bw_dtype dtype);      /* signed int or float */
-int64_t bw_dtype_int_min(enum bw_dtype dtype);     /* of ints and bool; u64's maximum saturates to INT64_MAX */
+bool bw_dtype_is_int(enum bw_dtype dtype);     /* signed or unsigned, not bool */
+bool bw_dtype_is_signed(enum bw_dtype dtype);  /* signed int or float */
+int64_t bw_dtype_int_min(enum bw_dtype dtype); /* of ints and bool; u64's maximum saturates to INT64_MAX */
 int64_t bw_dtype_int_max(enum bw_dtype dtype);
 
 /* Exact conversions, round to nearest even; NaN stays NaN (quiet, payload's top bits kept). */
@@ -40,6 +40,7 @@ uint16_t bw_f16_from_f32(float value);
 uint16_t bw_f16_from_f64(double value);
 float bw_f16_to_f32(uint16_t bits);
 uint16_t bw_bf16_from_f32(float value);
+uint16_t bw_bf16_from_f64(double value);
 float bw_bf16_to_f32(uint16_t bits);
 
 #ifdef __cplusplus

@@ -1,8 +1,9 @@
 /* Graphs of kernel and copy calls: build once, link once, replay many times.
  *
- * A graph is a list of calls in program order on one or more devices. Linking tracks dependencies by byte range, assigns queues, encodes command
- * buffers and resolves addresses; replay patches inputs, variables and signal values, and rings doorbells: no
- * allocation, no system call, no lock where the device has user-space doorbells. */
+ * A graph is a list of calls in program order on one or more devices. Linking tracks dependencies by byte
+ * range, assigns queues, encodes command buffers and resolves addresses; replay patches inputs, variables and
+ * signal values, and rings doorbells: no allocation, no system call, no lock where the device has user-space
+ * doorbells. */
 #ifndef BW_GRAPH_H
 #define BW_GRAPH_H
 
@@ -18,7 +19,8 @@ extern "C" {
 struct bw_graph;
 struct bw_linked_graph;
 
-/* A byte range that a call touches: of a buffer known now, or of input number `input` given at each replay. */
+/* A byte range that a call touches: of a buffer known now, or of input number `input` given at each replay.
+ */
 struct bw_range {
     struct bw_buffer *buffer; /* NULL: replay input */
     uint32_t input;
@@ -31,10 +33,10 @@ enum bw_access { BW_ACCESS_READ = 1, BW_ACCESS_WRITE = 2 };
 enum bw_argument_source { BW_ARG_RANGE, BW_ARG_VALUE, BW_ARG_VARIABLE };
 struct bw_argument {
     enum bw_argument_source source;
-    struct bw_range range;    /* BW_ARG_RANGE: its address is passed, the range is what may be touched */
-    uint32_t access;          /* BW_ARG_RANGE: enum bw_access bits */
-    uint64_t value;           /* BW_ARG_VALUE: up to 8 bytes, little endian */
-    uint32_t variable;        /* BW_ARG_VARIABLE: number of a replay variable, 32 bits */
+    struct bw_range range; /* BW_ARG_RANGE: its address is passed, the range is what may be touched */
+    uint32_t access;       /* BW_ARG_RANGE: enum bw_access bits */
+    uint64_t value;        /* BW_ARG_VALUE: up to 8 bytes, little endian */
+    uint32_t variable;     /* BW_ARG_VARIABLE: number of a replay variable, 32 bits */
 };
 
 /* A launch dimension: a constant, or a replay variable. */
@@ -53,22 +55,24 @@ struct bw_launch {
 
 int bw_graph_create(struct bw_ctx *ctx, struct bw_graph **graph, struct bw_err *err);
 void bw_graph_destroy(struct bw_graph *graph);
-/* Appends a call. All that `launch` points at is copied. Buffers and kernels must outlive the linked graph. */
-int bw_graph_kernel(struct bw_graph *graph, struct bw_kernel *kernel, const struct bw_launch *launch, struct bw_err *err);
-/* Copies source.size_bytes (= target.size_bytes) bytes; both ranges' devices are known from the buffer or, for an input,
- * are `device`. Overlapping ranges of one buffer: -EINVAL. Zero bytes: nothing happens. */
-int bw_graph_copy(struct bw_graph *graph, struct bw_device *device, struct bw_range target, struct bw_range source,
-                  struct bw_err *err);
+/* Appends a call. All that `launch` points at is copied. Buffers and kernels must outlive the linked graph.
+ */
+int bw_graph_kernel(struct bw_graph *graph, struct bw_kernel *kernel, const struct bw_launch *launch,
+                    struct bw_err *err);
+/* Copies source.size_bytes (= target.size_bytes) bytes; both ranges' devices are known from the buffer or,
+ * for an input, are `device`. Overlapping ranges of one buffer: -EINVAL. Zero bytes: nothing happens. */
+int bw_graph_copy(struct bw_graph *graph, struct bw_device *device, struct bw_range target,
+                  struct bw_range source, struct bw_err *err);
 
 struct bw_link_options {
-    uint64_t size;           /* sizeof this struct */
-    uint32_t instances;      /* replays in flight; 0: 3 */
-    bool profile;            /* timestamps around each call */
+    uint64_t size;      /* sizeof this struct */
+    uint32_t instances; /* replays in flight; 0: 3 */
+    bool profile;       /* timestamps around each call */
 };
 
 /* The graph may be destroyed afterwards. options may be NULL. */
-int bw_graph_link(struct bw_graph *graph, const struct bw_link_options *options, struct bw_linked_graph **linked,
-                  struct bw_err *err);
+int bw_graph_link(struct bw_graph *graph, const struct bw_link_options *options,
+                  struct bw_linked_graph **linked, struct bw_err *err);
 /* Waits for its replays (bounded), then frees. */
 void bw_linked_graph_destroy(struct bw_linked_graph *linked);
 
@@ -79,21 +83,24 @@ struct bw_replay {
     uint32_t variable_count;
 };
 
-/* Submits one run and returns; *ticket names it. Blocks only when all instances are busy. Two inputs that overlap while
- * one is written: -EINVAL. One thread at a time per linked graph. */
+/* Submits one run and returns; *ticket names it. Blocks only when all instances are busy. Two inputs that
+ * overlap while one is written: -EINVAL. One thread at a time per linked graph. */
 int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_replay *replay, uint64_t *ticket,
                            struct bw_err *err);
-/* Waits until that replay is done. A device that faulted or hung: -EIO / -ETIMEDOUT with the kernel, queue and address. */
+/* Waits until that replay is done. A device that faulted or hung: -EIO / -ETIMEDOUT with the kernel, queue
+ * and address. */
 int bw_linked_graph_wait(struct bw_linked_graph *linked, uint64_t ticket, struct bw_err *err);
 
 struct bw_call_profile {
-    const char *name;        /* kernel name, or "copy" */
+    const char *name; /* kernel name, or "copy" */
     const char *device;
-    uint32_t queue;          /* 0 compute, 1.. copy */
+    uint32_t queue;            /* 0 compute, 1.. copy */
     uint64_t begin_ns, end_ns; /* on the host's clock */
 };
-/* Of the last finished replay of a graph linked with profile. Returns the number of calls, fills up to `capacity`. */
-uint32_t bw_linked_graph_profile(struct bw_linked_graph *linked, struct bw_call_profile *calls, uint32_t capacity);
+/* Of the last finished replay of a graph linked with profile. Returns the number of calls, fills up to
+ * `capacity`. */
+uint32_t bw_linked_graph_profile(struct bw_linked_graph *linked, struct bw_call_profile *calls,
+                                 uint32_t capacity);
 
 struct bw_graph_stats {
     uint32_t calls, command_buffers, dwords, waits, signals, cache_operations, doorbells, packets;

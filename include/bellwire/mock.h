@@ -13,24 +13,27 @@ extern "C" {
 #endif
 
 struct bw_mock_config {
-    uint64_t size;            /* sizeof this struct */
-    const char *arch;         /* "gfx1100" */
-    uint32_t gpu_count;       /* 0: 1 */
-    uint32_t cu_count;        /* 0: the chip's own */
-    uint64_t vram_bytes;      /* 0: the chip's own (backed lazily) */
-    uint32_t threads;         /* emulator threads; 0: one per CPU */
-    uint64_t seed;            /* of single-step order and of what undefined memory holds */
-    bool single_step;         /* engines advance only in bw_mock_step, in an order fixed by seed */
+    uint64_t size;       /* sizeof this struct */
+    const char *arch;    /* "gfx1100" */
+    uint32_t gpu_count;  /* 0: 1 */
+    uint32_t cu_count;   /* 0: the chip's own */
+    uint64_t vram_bytes; /* 0: the chip's own (backed lazily) */
+    uint32_t threads;    /* emulator threads; 0: one per CPU */
+    uint64_t seed;       /* of single-step order and of what undefined memory holds */
+    bool single_step;    /* engines advance only in bw_mock_step, in an order fixed by seed */
 };
 
-/* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENOTSUP: arch not modelled. */
+/* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENOTSUP: arch
+ * not modelled. */
 int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys, struct bw_err *err);
 
-/* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does not parse. */
+/* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does
+ * not parse. */
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
 void bw_mock_fault_clear(struct bw_sys *sys);
 
-/* Single-step mode: lets one engine do one thing. Returns 1 when something moved, 0 when all are idle or blocked. */
+/* Single-step mode: lets one engine do one thing. Returns 1 when something moved, 0 when all are idle or
+ * blocked. */
 int bw_mock_step(struct bw_sys *sys);
 
 struct bw_mock_stats {

@@ -23,22 +23,24 @@ struct bw_argument_info {
 
 struct bw_kernel_info {
     const char *name;
-    uint32_t argument_count;                  /* visible arguments, in order */
+    uint32_t argument_count; /* visible arguments, in order */
     const struct bw_argument_info *arguments;
-    uint32_t argument_bytes;                  /* of the whole block, hidden ones included */
-    uint32_t group_memory_bytes;              /* static LDS */
-    uint32_t private_bytes;                   /* scratch per work-item */
+    uint32_t argument_bytes;     /* of the whole block, hidden ones included */
+    uint32_t group_memory_bytes; /* static LDS */
+    uint32_t private_bytes;      /* scratch per work-item */
     uint32_t wave_size;
-    uint32_t group_size_max;                  /* 0 when not said */
+    uint32_t group_size_max; /* 0 when not said */
 };
 
-/* image: an ELF code object (relocatable or linked) for the device's architecture; read, not kept. Errors name section, symbol or
- * relocation and its offset. */
-int bw_program_load(struct bw_device *device, const void *image, uint64_t image_bytes, struct bw_program **program,
-                    struct bw_err *err);
+/* image: an ELF code object (relocatable or linked) for the device's architecture; read, not kept. Errors
+ * name section, symbol or relocation and its offset. */
+int bw_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
+                    struct bw_program **program, struct bw_err *err);
 void bw_program_destroy(struct bw_program *program);
-/* -ENOENT: no such kernel (the hint lists those that exist). name NULL: the only kernel. Owned by the program. */
-int bw_program_kernel(struct bw_program *program, const char *name, struct bw_kernel **kernel, struct bw_err *err);
+/* -ENOENT: no such kernel (the hint lists those that exist). name NULL: the only kernel. Owned by the
+ * program. */
+int bw_program_kernel(struct bw_program *program, const char *name, struct bw_kernel **kernel,
+                      struct bw_err *err);
 const struct bw_kernel_info *bw_kernel_info(const struct bw_kernel *kernel);
 
 #ifdef __cplusplus

@@ -23,37 +23,41 @@ struct bw_region_ops {
     void (*write)(void *user, uint64_t offset, uint32_t width_bytes, uint64_t value);
 };
 
-/* A mapping. Ownership: made by bw_sys map, ended by bw_sys unmap; copies are views and must not outlive it. */
+/* A mapping. Ownership: made by bw_sys map, ended by bw_sys unmap; copies are views and must not outlive it.
+ */
 struct bw_region {
-    volatile void *base;             /* NULL when ops is set */
+    volatile void *base; /* NULL when ops is set */
     uint64_t size_bytes;
     enum bw_memory_type memory_type;
     const struct bw_region_ops *ops; /* NULL: plain memory at base */
     void *user;
 };
 
-#define BW_REGION_ACCESSOR(bits)                                                                                       \
-    static inline uint##bits##_t bw_rd##bits(const struct bw_region *region, uint64_t offset)                          \
-    {                                                                                                                  \
-        assert(offset % (bits / 8) == 0 && region->size_bytes >= bits / 8 && offset <= region->size_bytes - bits / 8); \
-        if (region->ops)                                                                                               \
-            return (uint##bits##_t)region->ops->read(region->user, offset, bits / 8);                                  \
-        return *(volatile uint##bits##_t *)((volatile char *)region->base + offset);                                   \
-    }                                                                                                                  \
-    static inline void bw_wr##bits(const struct bw_region *region, uint64_t offset, uint##bits##_t value)              \
-    {                                                                                                                  \
-        assert(offset % (bits / 8) == 0 && region->size_bytes >= bits / 8 && offset <= region->size_bytes - bits / 8); \
-        if (region->ops)                                                                                               \
-            region->ops->write(region->user, offset, bits / 8, value);                                                 \
-        else                                                                                                           \
-            *(volatile uint##bits##_t *)((volatile char *)region->base + offset) = value;                              \
+#define BW_REGION_ACCESSOR(bits)                                                                          \
+    static inline uint##bits##_t bw_rd##bits(const struct bw_region *region, uint64_t offset)             \
+    {                                                                                                     \
+        assert(offset % (bits / 8) == 0 && region->size_bytes >= bits / 8 &&                              \
+               offset <= region->size_bytes - bits / 8);                                                  \
+        if (region->ops)                                                                                  \
+            return (uint##bits##_t)region->ops->read(region->user, offset, bits / 8);                     \
+        return *(volatile uint##bits##_t *)((volatile char *)region->base + offset);                      \
+    }                                                                                                     \
+    static inline void bw_wr##bits(const struct bw_region *region, uint64_t offset, uint##bits##_t value) \
+    {                                                                                                     \
+        assert(offset % (bits / 8) == 0 && region->size_bytes >= bits / 8 &&                              \
+               offset <= region->size_bytes - bits / 8);                                                  \
+        if (region->ops)                                                                                  \
+            region->ops->write(region->user, offset, bits / 8, value);                                    \
+        else                                                                                              \
+            *(volatile uint##bits##_t *)((volatile char *)region->base + offset) = value;                 \
     }
 
 /* One access of exactly that width, bounds and alignment asserted; no barrier implied. */
 BW_REGION_ACCESSOR(32)
 BW_REGION_ACCESSOR(64)
 
-/* Makes all earlier stores of this CPU (plain, cached and write-combined) visible before any later store, doorbells included. */
+/* Makes all earlier stores of this CPU (plain, cached and write-combined) visible before any later store,
+ * doorbells included. */
 static inline void bw_store_fence(void)
 {
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
-/* The OS seam: every operating-system call of the library goes through a struct bw_sys, so that a mock can stand in for
- * the machine and a test can fail each call. bw_sys_host() is the real one. */
+/* The OS seam: every operating-system call of the library goes through a struct bw_sys, so that a mock can
+ * stand in for the machine and a test can fail each call. bw_sys_host() is the real one. */
 #ifndef BW_SYS_H
 #define BW_SYS_H
 
@@ -24,7 +24,8 @@ struct bw_map_request {
     uint64_t offset, size_bytes;
     uint64_t fixed_address;
     bool reserve, writable, dont_fork;
-    bool wipe_on_fork;  /* a forked child sees zeros (MADV_WIPEONFORK): how a context notices that it was forked */
+    bool wipe_on_fork; /* a forked child sees zeros (MADV_WIPEONFORK): how a context notices that it was
+                          forked */
     enum bw_memory_type memory_type;
 };
 
@@ -49,22 +50,26 @@ struct bw_poll_request {
     short events, revents; /* POLLIN, ... of poll(2) */
 };
 
-/* Everything returns 0 (or a count) or -errno; EINTR is retried inside against the caller's deadline where there is one.
- * All members may be called from any thread. */
+/* Everything returns 0 (or a count) or -errno; EINTR is retried inside against the caller's deadline where
+ * there is one. All members may be called from any thread. */
 struct bw_sys_ops {
-    int (*open)(struct bw_sys *sys, const char *path, int flags); /* O_CLOEXEC is always added; returns a descriptor */
+    int (*open)(struct bw_sys *sys, const char *path,
+                int flags); /* O_CLOEXEC is always added; returns a descriptor */
     int (*close)(struct bw_sys *sys, int fd);
     int64_t (*read)(struct bw_sys *sys, int fd, void *data, uint64_t size_bytes);
     int64_t (*write)(struct bw_sys *sys, int fd, const void *data, uint64_t size_bytes);
     int64_t (*pread)(struct bw_sys *sys, int fd, void *data, uint64_t size_bytes, uint64_t offset);
     int64_t (*pwrite)(struct bw_sys *sys, int fd, const void *data, uint64_t size_bytes, uint64_t offset);
-    int (*ioctl)(struct bw_sys *sys, int fd, unsigned long request, void *argument); /* value of ioctl(2) or -errno */
+    int (*ioctl)(struct bw_sys *sys, int fd, unsigned long request,
+                 void *argument); /* value of ioctl(2) or -errno */
     int (*map)(struct bw_sys *sys, const struct bw_map_request *request, struct bw_region *region);
     int (*unmap)(struct bw_sys *sys, struct bw_region *region);
-    /* Changes the access of a whole mapping of anonymous memory: writable or executable, never both (-EINVAL). */
+    /* Changes the access of a whole mapping of anonymous memory: writable or executable, never both
+     * (-EINVAL). */
     int (*protect)(struct bw_sys *sys, struct bw_region *region, bool writable, bool executable);
     int (*poll)(struct bw_sys *sys, struct bw_poll_request *requests, uint32_t count, uint64_t timeout_ns);
-    /* Calls entry for each name in path, "." and ".." left out, sorted. A non-zero return of entry ends the listing and is returned. */
+    /* Calls entry for each name in path, "." and ".." left out, sorted. A non-zero return of entry ends the
+     * listing and is returned. */
     int (*list)(struct bw_sys *sys, const char *path, int (*entry)(void *user, const char *name), void *user);
     uint64_t (*clock_ns)(struct bw_sys *sys); /* CLOCK_MONOTONIC, or the mock's virtual clock */
     void (*sleep_ns)(struct bw_sys *sys, uint64_t duration_ns);
@@ -75,7 +80,8 @@ struct bw_sys_ops {
     void (*destroy)(struct bw_sys *sys);
 };
 
-/* Implementations embed this first. Counters are relaxed: calls are counted so that tests can show that a path makes none. */
+/* Implementations embed this first. Counters are relaxed: calls are counted so that tests can show that a
+ * path makes none. */
 struct bw_sys {
     const struct bw_sys_ops *ops;
     uint64_t calls; /* number of calls through the seam, clock reads left out; updated atomically */
