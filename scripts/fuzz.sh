@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# fuzz.sh SECONDS: runs every libFuzzer target (tests/fuzz) that long, two at a time.
+set -eu -o pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+seconds=${1:-60}
+mkdir -p "$bw_root/build"
+bw_build fuzz fuzz_targets >"$bw_root/build/fuzz.log" 2>&1 || { tail -n 50 "$bw_root/build/fuzz.log"; exit 1; }
+
+run_target() {
+  local target=$1 name work seeds=""
+  name=$(basename "$target")
+  work=$bw_root/build/fuzz/corpus/$name
+  mkdir -p "$work"
+  [ ! -d "$bw_root/tests/fuzz/seeds/$name" ] || seeds=$bw_root/tests/fuzz/seeds/$name
+  # shellcheck disable=SC2086
+  if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -verbosity=0 -artifact_prefix="$work-" "$work" $seeds \
+    >"$work.log" 2>&1; then
+    echo "$name: passed, $seconds s, $(find "$work" -type f | wc -l) inputs kept"
+  else
+    echo "$name: FAILED"
+    tail -n 30 "$work.log"
+    return 1
+  fi
+}
+export -f run_target
+export bw_root seconds
+echo "== fuzz"
+find "$bw_root/build/fuzz" -maxdepth 1 -name 'fuzz_*' -type f -executable | sort | xargs -r -n 1 -P 2 bash -c 'run_target "$0"'

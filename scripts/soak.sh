@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# soak.sh: what is too long for CI: the whole suite under every sanitizer, ten minutes of each fuzzer, the benches with
+# their figures printed.
+set -eu -o pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck disable=SC2086
+bw_install $bw_build_packages $bw_test_packages
+bash "$bw_root/scripts/fetch-models.sh" || true
+for preset in release asan tsan; do
+  bw_build "$preset" >/dev/null
+  (cd "$bw_root/build/$preset" && ctest --output-on-failure --timeout 3600)
+done
+bash "$bw_root/scripts/fuzz.sh" 600
+for bench in launch copy gemm emulator compile; do
+  "$bw_root/build/release/bellwire" bench "$bench"
+done

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# test.sh [FILTER]: installs what is missing, builds, runs the whole test suite; FILTER is a ctest regular expression.
+# What takes longer than CI allows is in soak.sh.
+set -eu -o pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+filter=${1:-.}
+
+# shellcheck disable=SC2086
+bw_install $bw_build_packages $bw_test_packages
+bash "$bw_root/scripts/fetch-models.sh" || echo "some models could not be fetched: their tests are skipped and counted" >&2
+
+run_suite() { # PRESET CTEST-ARGUMENTS...
+  local preset=$1 log=$bw_root/build/$1.log
+  shift
+  mkdir -p "$bw_root/build"
+  echo "== $preset"
+  bw_build "$preset" >"$log" 2>&1 || { tail -n 50 "$log"; return 1; }
+  (cd "$bw_root/build/$preset" && ctest -j 2 --output-on-failure "$@")
+}
+
+if [ "$filter" != . ]; then
+  run_suite release -R "$filter"
+  exit
+fi
+# The short tests again under the sanitizers, then the fuzzers; the whole suite last, so that its summary closes the log.
+ASAN_OPTIONS=detect_leaks=1 run_suite asan -L 'unit|scenario' -LE slow
+TSAN_OPTIONS=halt_on_error=1 run_suite tsan -R '^(unit\.hcq|unit\.mock|unit\.drivers|scenario)' -LE slow
+bash "$bw_root/scripts/fuzz.sh" 60
+run_suite release

@@ -1,0 +1,16 @@
+# Tests that are not one CUnit program: house rules, fuzz targets.
+add_test(NAME house.rules COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/house/rules.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+set_tests_properties(house.rules PROPERTIES LABELS house)
+
+if(BW_FUZZ)
+  add_custom_target(fuzz_targets)
+  file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.c)
+  foreach(path IN LISTS fuzzers)
+    get_filename_component(name ${path} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" name ${name})
+    add_executable(fuzz_${name} EXCLUDE_FROM_ALL ${path})
+    set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    target_link_libraries(fuzz_${name} PRIVATE bw_flags ${bw_test_library} -fsanitize=fuzzer)
+    add_dependencies(fuzz_targets fuzz_${name})
+  endforeach()
+endif()

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Goal: the rules that hold everywhere, checked by machine: arrows between layers, no writable file-scope data in the
+# libraries, short files, no printing or exiting in the library, nothing of one machine in the tree.
+set -u
+source_dir=$1 build_dir=$2
+cd "$source_dir" || exit 1
+failed=0
+complain() { # RULE LINES
+  [ -z "$2" ] && return
+  echo "rule broken: $1"
+  echo "$2" | head -n 20 | sed 's/^/  /'
+  failed=1
+}
+includes() { # DIRECTORY PATTERN: include lines of the directory's sources that match
+  find "$1" -name '*.[ch]' -print0 2>/dev/null | xargs -0 -r grep -nE "^#include \"($2)" || true
+}
+
+# Layers: arrows run down only.
+complain "base includes nothing above" "$(includes base '(iface|mem|drivers|hcq|compiler|mock|tools|bench)/')"
+complain "iface includes base only" "$(includes iface '(mem|drivers|hcq|compiler|mock|tools|bench)/')"
+complain "mem includes base and iface only" "$(includes mem '(drivers|hcq|compiler|mock|tools|bench)/')"
+complain "drivers include nothing above and no mock" "$(includes drivers '(hcq|compiler|mock|tools|bench)/')"
+complain "hcq includes nothing above; mocks only through their public API" "$(includes hcq '(compiler|mock|tools|bench)/')"
+complain "compiler includes no tool" "$(includes compiler '(mock|tools|bench)/')"
+complain "two readings: the mock includes nothing of the drivers" "$(includes mock '(iface|mem|drivers|hcq|compiler|tools|bench)/')"
+for family in amd nv qcom; do
+  for other in amd nv qcom; do
+    [ $family = $other ] || complain "drivers/$family does not include drivers/$other" "$(includes drivers/$family "drivers/$other/")"
+  done
+done
+
+# No hidden state.
+archives=$(find "$build_dir" -maxdepth 1 -name 'libbellwire*.a')
+# Constant tables with pointers lie in .data.rel.ro, which the loader makes read-only: only .data and .bss are writable.
+# shellcheck disable=SC2086
+complain "no writable file-scope data in the libraries" \
+  "$(objdump -t $archives 2>/dev/null | grep -E ' O (\.data|\.bss|\.tdata|\.tbss)(\.[a-zA-Z_]+)?\s' | grep -vE '\.data\.rel\.ro|__(asan|tsan|sancov|odr|ubsan|llvm)|\*\.LASAN|\.L' || true)"
+library_dirs="base iface mem drivers hcq compiler mock"
+# shellcheck disable=SC2086
+complain "the library never prints or exits" \
+  "$(grep -rnE '(^|[^a-zA-Z_>.])(f?printf|puts|fputs|perror|exit|abort)\(' $library_dirs --include='*.c' | grep -vE 'snprintf|^[^:]*:[0-9]+: *(\*|/\*)' || true)"
+# shellcheck disable=SC2086
+complain "the environment is read at the edge only (hcq/ctx*.c)" "$(grep -rnE '(^|[^a-z_])(secure_)?getenv\(' $library_dirs --include='*.c' | grep -v '^hcq/ctx' || true)"
+
+# Size: 800 lines, tables apart.
+complain "files stay below 800 lines" "$(find base iface mem drivers hcq compiler mock bench tools tests samples include -name '*.[ch]' ! -name '*table*' ! -name '*_regs*' ! -name '*_ops*' ! -name '*.inc' -exec wc -l {} + | awk '$2 != "total" && $1 > 800')"
+
+# Nothing undone, nothing of one machine.
+complain "nothing is left undone in words" "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' $library_dirs tools bench samples include --include='*.[ch]' || true)"
+complain "no path of one machine" "$(git ls-files 2>/dev/null | grep -v '^tests/house/' | xargs -r grep -nE '(^|[^A-Za-z0-9_./])/(work|farm|root)/[a-z.]' 2>/dev/null || true)"
+complain "no test that cannot fail" "$(grep -rnE 'CU_ASSERT(_TRUE)?\( *(1|true) *\)|CU_PASS' tests --include='*.c' || true)"
+
+[ $failed = 0 ] && echo "house rules hold"
+exit $failed
