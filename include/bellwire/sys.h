@@ -85,10 +85,13 @@ struct bw_sys_ops {
 struct bw_sys {
     const struct bw_sys_ops *ops;
     uint64_t calls; /* number of calls through the seam, clock reads left out; updated atomically */
+    void *kfd;      /* iface/: what the kernel keeps once per process (open /dev/kfd, event page); starts NULL, ended by
+                       bw_sys_destroy */
 };
 
 /* The real operating system. Ownership: the caller ends it with bw_sys_destroy. 0 or -ENOMEM. */
 int bw_sys_host_create(struct bw_sys **sys);
+/* Everything opened through sys must be closed before. NULL is fine. */
 void bw_sys_destroy(struct bw_sys *sys);
 
 #ifdef __cplusplus

@@ -1,0 +1,58 @@
+/* What every implementation of the OS seam shares. */
+#include <bellwire/sys.h>
+
+#include "iface/sys_util.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes fetched per read while the size of a file is not known (sysfs reports 4096 for everything). */
+#define READ_STEP_BYTES 4096u
+
+void bw_sys_destroy(struct bw_sys *sys)
+{
+    if (!sys)
+        return;
+    free(sys->kfd);
+    sys->kfd = NULL;
+    sys->ops->destroy(sys);
+}
+
+int bw_sys_read_text(struct bw_sys *sys, const char *path, uint64_t limit_bytes, char **text)
+{
+    *text = NULL;
+    int fd = sys->ops->open(sys, path, 0);
+    if (fd < 0)
+        return fd;
+    char *data = NULL;
+    uint64_t length = 0;
+    int rc = 0;
+    for (;;) {
+        char *grown = realloc(data, length + READ_STEP_BYTES + 1);
+        if (!grown) {
+            rc = -ENOMEM;
+            break;
+        }
+        data = grown;
+        int64_t got = sys->ops->read(sys, fd, data + length, READ_STEP_BYTES);
+        if (got <= 0) {
+            rc = (int)got;
+            break;
+        }
+        length += (uint64_t)got;
+        if (length > limit_bytes) {
+            rc = -EFBIG;
+            break;
+        }
+    }
+    int close_rc = sys->ops->close(sys, fd);
+    rc = rc ? rc : close_rc;
+    if (rc) {
+        free(data);
+        return rc;
+    }
+    data[length] = 0;
+    *text = data;
+    return 0;
+}

@@ -1,0 +1,410 @@
+/* Goal: the real OS seam does what its contract says, under an interval timer without SA_RESTART too, and
+ * leaks nothing. */
+#include <bellwire/sys.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "iface/sys_util.h"
+#include "tests/check.h"
+#include "tests/seed.h"
+
+static struct bw_sys *new_sys(void)
+{
+    struct bw_sys *sys = NULL;
+    BW_EQ(bw_sys_host_create(&sys), 0);
+    return sys;
+}
+
+static void ignore_alarm(int number)
+{
+}
+
+/* A signal every millisecond that interrupts system calls. */
+static void timer_set(long period_us)
+{
+    struct sigaction action = {.sa_handler = ignore_alarm};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval timer = {{0, period_us}, {0, period_us}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static int temporary_file(char *path)
+{
+    strcpy(path, "/tmp/bw_sys_test_XXXXXX");
+    return mkstemp(path);
+}
+
+static void files_read_back_and_close_on_exec(void)
+{
+    struct bw_sys *sys = new_sys();
+    char path[64], back[8] = {0};
+    close(temporary_file(path));
+    int fd = sys->ops->open(sys, path, O_RDWR);
+    BW_TRUE(fd >= 0);
+    BW_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    BW_EQ(sys->ops->write(sys, fd, "ring", 4), 4);
+    BW_EQ(sys->ops->pwrite(sys, fd, "bell", 4, 2), 4);
+    BW_EQ(sys->ops->pread(sys, fd, back, 8, 0), 6);
+    BW_BYTES(back, "ribell", 6);
+    BW_EQ(sys->ops->read(sys, fd, back, 8), 2);
+    uint64_t calls = sys->calls;
+    BW_EQ(sys->ops->close(sys, fd), 0);
+    BW_EQ(sys->calls, calls + 1);
+    BW_EQ(sys->ops->close(sys, fd), -EBADF);
+    BW_EQ(sys->ops->read(sys, fd, back, 8), -EBADF);
+    BW_EQ(sys->ops->open(sys, "/nowhere/at/all", O_RDONLY), -ENOENT);
+    char *text;
+    BW_EQ(bw_sys_read_text(sys, path, 100, &text), 0);
+    BW_STR(text, "ribell");
+    free(text);
+    BW_EQ(bw_sys_read_text(sys, path, 5, &text), -EFBIG);
+    BW_TRUE(text == NULL);
+    unlink(path);
+    bw_sys_destroy(sys);
+}
+
+struct names {
+    char text[256];
+    int stop_after, seen;
+};
+
+static int add_name(void *user, const char *name)
+{
+    struct names *names = user;
+    snprintf(names->text + strlen(names->text), sizeof names->text - strlen(names->text), "%s,", name);
+    return ++names->seen == names->stop_after ? 7 : 0;
+}
+
+static void lists_are_sorted_and_stop_when_told(void)
+{
+    struct bw_sys *sys = new_sys();
+    char directory[] = "/tmp/bw_sys_test_XXXXXX", path[128];
+    BW_TRUE(mkdtemp(directory) != NULL);
+    const char *const files[] = {"b", "a", "10", "9", "c"};
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, files[i]);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+    }
+    struct names all = {0}, some = {.stop_after = 2};
+    BW_EQ(sys->ops->list(sys, directory, add_name, &all), 0);
+    BW_STR(all.text, "10,9,a,b,c,");
+    BW_EQ(sys->ops->list(sys, directory, add_name, &some), 7);
+    BW_STR(some.text, "10,9,");
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, files[i]);
+        unlink(path);
+    }
+    rmdir(directory);
+    BW_EQ(sys->ops->list(sys, directory, add_name, &all), -ENOENT);
+    bw_sys_destroy(sys);
+}
+
+static void waits_keep_their_deadline_under_a_timer(void)
+{
+    struct bw_sys *sys = new_sys();
+    int pipe_fds[2];
+    BW_EQ(pipe(pipe_fds), 0);
+    timer_set(1000);
+    struct bw_poll_request request = {.fd = pipe_fds[0], .events = POLLIN};
+    uint64_t start = sys->ops->clock_ns(sys);
+    BW_EQ(sys->ops->poll(sys, &request, 1, 30000000), 0);
+    BW_TRUE(sys->ops->clock_ns(sys) - start >= 30000000);
+    start = sys->ops->clock_ns(sys);
+    sys->ops->sleep_ns(sys, 30000000);
+    BW_TRUE(sys->ops->clock_ns(sys) - start >= 30000000);
+    /* A read that has nothing to read yet is not ended by the signals. */
+    pid_t child = fork();
+    if (child == 0) {
+        timer_set(0);
+        usleep(20000);
+        _exit(write(pipe_fds[1], "x", 1) == 1 ? 0 : 1);
+    }
+    char byte = 0;
+    BW_EQ(sys->ops->read(sys, pipe_fds[0], &byte, 1), 1);
+    BW_EQ(byte, 'x');
+    BW_EQ(sys->ops->poll(sys, &request, 1, 0), 0);
+    BW_EQ(write(pipe_fds[1], "y", 1), 1);
+    BW_EQ(sys->ops->poll(sys, &request, 1, UINT64_MAX), 1);
+    BW_EQ(request.revents, POLLIN);
+    timer_set(0);
+    int status = 0;
+    waitpid(child, &status, 0);
+    BW_EQ(status, 0);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    bw_sys_destroy(sys);
+}
+
+static void lock_names_its_holder_and_dies_with_it(void)
+{
+    struct bw_sys *sys = new_sys();
+    char path[64];
+    int fd = temporary_file(path), ready[2], pid = -1;
+    BW_EQ(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int mine = sys->ops->open(sys, path, O_RDWR), holder;
+        char ok = sys->ops->lock(sys, mine, &holder) == 0;
+        if (write(ready[1], &ok, 1) == 1)
+            pause();
+        _exit(1);
+    }
+    char ok = 0;
+    BW_EQ(read(ready[0], &ok, 1), 1);
+    BW_EQ(ok, 1);
+    BW_EQ(sys->ops->lock(sys, fd, &pid), -EAGAIN);
+    BW_EQ(pid, child);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    BW_EQ(sys->ops->lock(sys, fd, &pid), 0);
+    BW_EQ(pid, 0);
+    close(fd);
+    close(ready[0]);
+    close(ready[1]);
+    unlink(path);
+    bw_sys_destroy(sys);
+}
+
+/* Whether the mapping at address carries the flag in /proc/self/smaps (proc(5), VmFlags). */
+static bool has_vm_flag(const volatile void *address, const char *flag)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool inside = false, found = false;
+    while (maps && fgets(line, sizeof line, maps)) {
+        unsigned long low, high;
+        if (sscanf(line, "%lx-%lx ", &low, &high) == 2)
+            inside = (unsigned long)address >= low && (unsigned long)address < high;
+        else if (inside && !strncmp(line, "VmFlags:", 8))
+            found = strstr(line, flag) != NULL;
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static void reservations_take_mappings_and_take_them_back(void)
+{
+    struct bw_sys *sys = new_sys();
+    struct bw_region reserve, fixed, again;
+    struct bw_map_request request = {.fd = -1, .size_bytes = 64ull << 30, .reserve = true};
+    if (!BW_EQ(sys->ops->map(sys, &request, &reserve), 0))
+        return;
+    BW_TRUE(has_vm_flag(reserve.base, " nr"));
+    uint64_t at = (uint64_t)(uintptr_t)reserve.base + (1u << 20);
+    struct bw_map_request inner = {
+        .fd = -1, .size_bytes = 8192, .fixed_address = at, .writable = true, .dont_fork = true};
+    BW_EQ(sys->ops->map(sys, &inner, &fixed), 0);
+    BW_EQ((uint64_t)(uintptr_t)fixed.base, at);
+    BW_TRUE(has_vm_flag(fixed.base, " dc"));
+    bw_wr64(&fixed, 8184, 0x1122334455667788);
+    BW_EQ(bw_rd32(&fixed, 8188), 0x11223344);
+    struct bw_map_request back = {.fd = -1, .size_bytes = 8192, .fixed_address = at, .reserve = true};
+    BW_EQ(sys->ops->map(sys, &back, &again), 0);
+    BW_TRUE(!has_vm_flag(fixed.base, " dc"));
+    struct bw_map_request none = {.fd = -1, .size_bytes = 0};
+    BW_EQ(sys->ops->map(sys, &none, &again), -EINVAL);
+    struct bw_map_request bad = {.fd = -1, .size_bytes = 1ull << 60, .reserve = true};
+    BW_EQ(sys->ops->map(sys, &bad, &again), -ENOMEM);
+    BW_EQ(sys->ops->unmap(sys, &reserve), 0);
+    BW_EQ(reserve.size_bytes, 0);
+    bw_sys_destroy(sys);
+}
+
+/* Code memory is written, then made executable, never both; a child of fork sees zeros where it was asked
+ * for. */
+static void memory_is_writable_or_executable_and_wiped_in_a_child(void)
+{
+    struct bw_sys *sys = new_sys();
+    struct bw_region code, mark;
+    struct bw_map_request request = {.fd = -1, .size_bytes = 4096, .writable = true};
+    BW_EQ(sys->ops->map(sys, &request, &code), 0);
+    request.wipe_on_fork = true;
+    BW_EQ(sys->ops->map(sys, &request, &mark), 0);
+    BW_EQ(sys->ops->protect(sys, &code, true, true), -EINVAL);
+    BW_EQ(sys->ops->protect(sys, &code, false, true), 0);
+    BW_TRUE(has_vm_flag(code.base, " ex") && !has_vm_flag(code.base, " wr"));
+    BW_EQ(sys->ops->protect(sys, &code, true, false), 0);
+    BW_TRUE(!has_vm_flag(code.base, " ex") && has_vm_flag(code.base, " wr"));
+    bw_wr32(&mark, 0, 42);
+    bw_wr32(&code, 0, 43);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(bw_rd32(&mark, 0) == 0 && bw_rd32(&code, 0) == 43 ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    BW_EQ(status, 0);
+    BW_EQ(bw_rd32(&mark, 0), 42);
+    BW_EQ(sys->ops->unmap(sys, &code), 0);
+    BW_EQ(sys->ops->unmap(sys, &mark), 0);
+    bw_sys_destroy(sys);
+}
+
+/* Batches of every shape against the file's known bytes. */
+static void check_batches(struct bw_sys *sys)
+{
+    enum { FILE_BYTES = 9000001, REQUESTS = 200, BUFFER_BYTES = 6000000 };
+    char path[64];
+    int fd = temporary_file(path);
+    unlink(path);
+    uint8_t *file = malloc(FILE_BYTES), *data = malloc(BUFFER_BYTES);
+    for (size_t i = 0; i < FILE_BYTES; i++)
+        file[i] = (uint8_t)bw_hash64(i);
+    BW_EQ(write(fd, file, FILE_BYTES), FILE_BYTES);
+    struct bw_rng rng = bw_test_rng("batch");
+    static struct bw_read_request requests[REQUESTS];
+    uint64_t used = 0;
+    for (int i = 0; i < REQUESTS; i++) {
+        uint64_t size = i == 3 ? 5000000 : bw_rng_below(&rng, 5000);
+        uint64_t offset = i == 3 ? 4500000 : bw_rng_below(&rng, FILE_BYTES + 3000);
+        requests[i] = (struct bw_read_request){i == 7 ? -1 : fd, data + used, offset, i == 9 ? 0 : size, -1};
+        used += size;
+    }
+    BW_EQ(sys->ops->read_batch(sys, requests, REQUESTS), 0);
+    for (int i = 0; i < REQUESTS; i++) {
+        const struct bw_read_request *request = &requests[i];
+        uint64_t left = request->offset < FILE_BYTES ? FILE_BYTES - request->offset : 0;
+        uint64_t expected = request->size_bytes < left ? request->size_bytes : left;
+        if (i == 7) {
+            BW_EQ(request->result, -EBADF);
+        } else if (BW_EQ(request->result, expected)) {
+            BW_BYTES(request->data, file + request->offset, expected);
+        }
+    }
+    BW_EQ(sys->ops->read_batch(sys, requests, 0), 0);
+    free(file);
+    free(data);
+    close(fd);
+}
+
+static void batched_reads_give_the_files_bytes(void)
+{
+    struct bw_sys *sys = new_sys();
+    timer_set(1000);
+    check_batches(sys);
+    timer_set(0);
+    bw_sys_destroy(sys);
+}
+
+/* Makes io_uring_setup fail with error in this process, as container runtimes do. */
+static bool refuse_io_uring(int error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void batched_reads_work_where_io_uring_is_refused(void)
+{
+    /* Also what a child sees that inherits a ring: it must leave its parent's alone. */
+    for (int variant = 0; variant < 3; variant++) {
+        struct bw_sys *sys = new_sys();
+        if (variant == 2)
+            check_batches(sys);
+        pid_t child = fork();
+        if (child == 0) {
+            if (variant < 2 && !refuse_io_uring(variant ? EPERM : ENOSYS))
+                _exit(2);
+            unsigned before = CU_get_number_of_failures();
+            check_batches(sys);
+            _exit(CU_get_number_of_failures() == before ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        BW_EQ(status, 0);
+        if (variant == 2)
+            check_batches(sys);
+        bw_sys_destroy(sys);
+    }
+}
+
+struct devices {
+    uint64_t last;
+    int count;
+    bool sorted;
+};
+
+static int add_device(void *user, const struct bw_pci_id *id)
+{
+    struct devices *devices = user;
+    uint64_t position = (uint64_t)id->domain << 24 | (uint64_t)id->bus << 16 | (uint64_t)id->device << 8 |
+                        (uint64_t)id->function;
+    devices->sorted &= devices->count == 0 || position > devices->last;
+    devices->sorted &= id->class_code < 1u << 24 && id->vendor_id != 0xffff;
+    devices->last = position;
+    devices->count++;
+    return 0;
+}
+
+static int count_name(void *user, const char *name)
+{
+    ++*(int *)user;
+    return 0;
+}
+
+static void pci_scan_sees_what_sysfs_has(void)
+{
+    struct bw_sys *sys = new_sys();
+    struct devices devices = {.sorted = true};
+    int listed = 0;
+    if (sys->ops->list(sys, "/sys/bus/pci/devices", count_name, &listed) == 0) {
+        BW_EQ(sys->ops->pci_scan(sys, add_device, &devices), 0);
+        BW_EQ(devices.count, listed);
+        BW_TRUE(devices.sorted);
+    }
+    bw_sys_destroy(sys);
+}
+
+/* A machine with no /sys and no /proc: libpci's "error" must neither end the process nor be taken for "no
+ * devices". */
+static void pci_scan_without_sys_is_an_error_not_an_exit(void)
+{
+    if (geteuid() != 0) {
+        printf("(needs root for chroot, not run) ");
+        return;
+    }
+    char directory[] = "/tmp/bw_sys_test_XXXXXX";
+    BW_TRUE(mkdtemp(directory) != NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct bw_sys *sys = NULL;
+        struct devices devices = {0};
+        if (bw_sys_host_create(&sys) || chroot(directory) || chdir("/"))
+            _exit(2);
+        int rc = sys->ops->pci_scan(sys, add_device, &devices);
+        bw_sys_destroy(sys);
+        _exit(rc == -ENODEV && devices.count == 0 ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    BW_EQ(status, 0);
+    rmdir(directory);
+}
+
+BW_TEST_MAIN("iface.sys_host", {"files read back and close on exec", files_read_back_and_close_on_exec},
+             {"lists are sorted and stop when told", lists_are_sorted_and_stop_when_told},
+             {"waits keep their deadline under a timer", waits_keep_their_deadline_under_a_timer},
+             {"lock names its holder and dies with it", lock_names_its_holder_and_dies_with_it},
+             {"reservations take mappings and take them back", reservations_take_mappings_and_take_them_back},
+             {"memory is writable or executable, and wiped in a child",
+              memory_is_writable_or_executable_and_wiped_in_a_child},
+             {"batched reads give the file's bytes", batched_reads_give_the_files_bytes},
+             {"batched reads work where io_uring is refused", batched_reads_work_where_io_uring_is_refused},
+             {"pci scan sees what sysfs has", pci_scan_sees_what_sysfs_has},
+             {"pci scan without /sys is an error, not an exit", pci_scan_without_sys_is_an_error_not_an_exit})
