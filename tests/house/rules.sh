@@ -17,8 +17,8 @@ includes() { # DIRECTORY PATTERN: include lines of the directory's sources that 
 
 # Layers: arrows run down only.
 complain "base includes nothing above" "$(includes base '(iface|mem|drivers|hcq|compiler|mock|tools|bench)/')"
-complain "iface includes base only" "$(includes iface '(mem|drivers|hcq|compiler|mock|tools|bench)/')"
-complain "mem includes base and iface only" "$(includes mem '(drivers|hcq|compiler|mock|tools|bench)/')"
+complain "mem includes base only" "$(includes mem '(iface|drivers|hcq|compiler|mock|tools|bench)/')"
+complain "iface includes base and mem only" "$(includes iface '(drivers|hcq|compiler|mock|tools|bench)/')"
 complain "drivers include nothing above and no mock" "$(includes drivers '(hcq|compiler|mock|tools|bench)/')"
 complain "hcq includes nothing above; mocks only through their public API" "$(includes hcq '(compiler|mock|tools|bench)/')"
 complain "compiler includes no tool" "$(includes compiler '(mock|tools|bench)/')"
