@@ -18,9 +18,9 @@
     {                                        \
         BW_CLASS_VGPR_OR_INLINE, BW_T_##type \
     }
-#define N(type)                          \
-    {                                    \
-        BW_CLASS_NO_LITERAL, BW_T_##type \
+#define R(type)                        \
+    {                                  \
+        BW_CLASS_REGISTER, BW_T_##type \
     }
 #define K(type)                 \
     {                           \

@@ -29,7 +29,7 @@ enum bw_gfx11_format {
                       was used */
     BW_GFX11_VOP3SD, /* VOP3 with a scalar destination beside the vector one */
     BW_GFX11_VOP3P,
-    BW_GFX11_VOPD,
+    BW_GFX11_VOPD, /* no operations of its own: pairs of VOP1 and VOP2 ones */
     BW_GFX11_DS,
     BW_GFX11_FLAT, /* flat, global and scratch: struct bw_inst.segment */
     BW_GFX11_MUBUF,
@@ -75,6 +75,7 @@ enum bw_gfx11_type {
     BW_T_MSGRTN,
     BW_T_HWREG,
     BW_T_ENDPGM,
+    BW_T_VERSION,
 };
 
 enum bw_operand_kind {
@@ -105,10 +106,7 @@ enum bw_gfx11_special {
     BW_SPECIAL_PRIVATE_BASE = 237,
     BW_SPECIAL_PRIVATE_LIMIT = 238,
     BW_SPECIAL_POPS_EXITING_WAVE_ID = 239,
-    BW_SPECIAL_VCCZ = 251,
-    BW_SPECIAL_EXECZ = 252,
-    BW_SPECIAL_SCC = 253,
-    BW_SPECIAL_LDS_DIRECT = 254,
+    BW_SPECIAL_SCC = 253, /* gfx11 has no vccz, execz and lds_direct sources: refused */
 };
 
 /* Flags of an operation. MODn: the first n sources take neg and abs in VOP3 (and in DPP16). */
@@ -132,6 +130,7 @@ enum {
     BW_GFX11_F_SEG_FLAT = 1 << 16,
     BW_GFX11_F_SEG_SCRATCH = 1 << 17,
     BW_GFX11_F_SEG_GLOBAL = 1 << 18,
+    BW_GFX11_F_CMPX = 1 << 19, /* a comparison that writes EXEC */
 };
 
 /* Class of an operand in an operation row (see gfx11_ops.def). */
@@ -141,7 +140,7 @@ enum bw_gfx11_class {
     BW_CLASS_VGPR,
     BW_CLASS_SCALAR,
     BW_CLASS_VGPR_OR_INLINE,
-    BW_CLASS_NO_LITERAL,
+    BW_CLASS_REGISTER, /* scalar register, no constant */
     BW_CLASS_K,
     BW_CLASS_IMM,
 };
@@ -238,6 +237,9 @@ void bw_gfx11_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *tex
 
 /* Dwords that a value of this type fills (1 for 16-bit and immediate ones, 0 for none). */
 unsigned bw_gfx11_type_dwords(enum bw_gfx11_type type);
+
+/* 16 for the half types, else 32 times its dwords. */
+unsigned bw_gfx11_type_bits(enum bw_gfx11_type type);
 
 /* The bits of a constant operand (INT, FLOAT, LITERAL, IMM) as a value of its type, in the low bits; for V2*
  * types the 32 bits that the instruction sees before op_sel and op_sel_hi. */

@@ -1,0 +1,452 @@
+/* struct bw_inst as text, in the words of LLVM 19's disassembler for gfx1100 (AMDGPU operand and modifier
+ * syntax: LLVM's AMDGPUOperandSyntax and AMDGPUModifierSyntax documents). Lane masks print as in wave32,
+ * which is gfx1100's default. */
+#include "mock/isa/disasm.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+static void print_tuple(const char *file, unsigned index, unsigned dwords, struct bw_text *text)
+{
+    if (dwords <= 1)
+        bw_text_add(text, "%s%u", file, index);
+    else
+        bw_text_add(text, "%s[%u:%u]", file, index, index + dwords - 1);
+}
+
+static void print_sreg(unsigned index, unsigned dwords, struct bw_text *text)
+{
+    static const char *const single[] = {[0] = "null", "m0", "exec_lo", "exec_hi"};
+    if (index < BW_SREG_VCC_LO)
+        print_tuple("s", index, dwords, text);
+    else if (index >= BW_SREG_TTMP0 && index < BW_SREG_NULL)
+        print_tuple("ttmp", index - BW_SREG_TTMP0, dwords, text);
+    else if (index == BW_SREG_VCC_LO)
+        bw_text_add(text, dwords == 2 ? "vcc" : "vcc_lo");
+    else if (index == BW_SREG_VCC_HI)
+        bw_text_add(text, "vcc_hi");
+    else if (index == BW_SREG_EXEC_LO && dwords == 2)
+        bw_text_add(text, "exec");
+    else
+        bw_text_add(text, "%s", single[index - BW_SREG_NULL]);
+}
+
+static void print_special(unsigned code, struct bw_text *text)
+{
+    static const char *const names[] = {
+        [BW_SPECIAL_SHARED_BASE] = "src_shared_base",
+        [BW_SPECIAL_SHARED_LIMIT] = "src_shared_limit",
+        [BW_SPECIAL_PRIVATE_BASE] = "src_private_base",
+        [BW_SPECIAL_PRIVATE_LIMIT] = "src_private_limit",
+        [BW_SPECIAL_POPS_EXITING_WAVE_ID] = "src_pops_exiting_wave_id",
+        [BW_SPECIAL_SCC] = "src_scc",
+    };
+    assert(code < BW_COUNT_OF(names) && names[code]);
+    bw_text_add(text, "%s", names[code]);
+}
+
+/* LLVM's name for the value as an inline constant of this type; a literal of the same value prints in the
+ * same way. */
+static bool print_inline(uint8_t type, int64_t value, struct bw_text *text)
+{
+    static const char *const names[] = {"0.5",  "-0.5", "1.0",  "-1.0",      "2.0",
+                                        "-2.0", "4.0",  "-4.0", "0.15915494"};
+    enum { FIRST = 240, INVERSE_2PI = 248 };
+    if (value >= -16 && value <= 64) {
+        bw_text_add(text, "%d", (int)value);
+        return true;
+    }
+    unsigned bits = bw_gfx11_type_bits(type);
+    uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
+    for (unsigned code = FIRST; code <= INVERSE_2PI; code++) {
+        struct bw_operand constant = {.kind = BW_OPERAND_FLOAT, .type = type, .index = (uint16_t)code};
+        if (((uint64_t)value & mask) != bw_gfx11_constant(NULL, &constant))
+            continue;
+        bool wide = bits == 64 && code == INVERSE_2PI;
+        bw_text_add(text, "%s", wide ? "0.15915494309189532" : names[code - FIRST]);
+        return true;
+    }
+    return false;
+}
+
+static void print_constant(const struct bw_inst *inst, const struct bw_operand *operand, struct bw_text *text)
+{
+    uint64_t value = bw_gfx11_constant(inst, operand);
+    bool literal = operand->kind == BW_OPERAND_LITERAL, done;
+    switch (operand->type) {
+    case BW_T_F16:
+    case BW_T_MIX: /* LLVM takes its constants for halves */
+        done = print_inline(BW_T_F16, (int16_t)value, text);
+        value &= 0xffff;
+        break;
+    case BW_T_B16: /* looked at as 32 bits, printed as 16 */
+        done = print_inline(BW_T_B32, literal ? (int32_t)inst->literal : (int16_t)value, text);
+        value &= 0xffff;
+        break;
+    case BW_T_F64:
+        done = print_inline(BW_T_F64, (int64_t)value, text);
+        value >>= 32;
+        break;
+    case BW_T_B64:
+    case BW_T_I64:
+        done = print_inline(BW_T_B64, literal ? (int64_t)inst->literal : (int64_t)value, text);
+        break;
+    default:
+        done = print_inline(operand->dwords > 2 ? BW_T_B32 : operand->type, (int32_t)value, text);
+    }
+    if (!done)
+        bw_text_add(text, "0x%x", (unsigned)value);
+}
+
+void bw_gfx11_print_operand(const struct bw_inst *inst, const struct bw_operand *operand, uint64_t pc,
+                            struct bw_text *text)
+{
+    switch (operand->kind) {
+    case BW_OPERAND_NONE:
+        bw_text_add(text, "off");
+        break;
+    case BW_OPERAND_SREG:
+        print_sreg(operand->index, operand->dwords, text);
+        break;
+    case BW_OPERAND_VGPR:
+        print_tuple("v", operand->index, operand->dwords, text);
+        break;
+    case BW_OPERAND_SPECIAL:
+        print_special(operand->index, text);
+        break;
+    case BW_OPERAND_IMM:
+        bw_gfx11_print_imm(operand, pc, text);
+        break;
+    default:
+        print_constant(inst, operand, text);
+    }
+}
+
+struct printer {
+    const struct bw_inst *inst;
+    uint64_t pc;
+    struct bw_text *text;
+    unsigned operands; /* printed so far */
+};
+
+static void separate(struct printer *p)
+{
+    bw_text_add(p->text, p->operands++ ? ", " : " ");
+}
+
+static void print_next(struct printer *p, const struct bw_operand *operand)
+{
+    separate(p);
+    bw_gfx11_print_operand(p->inst, operand, p->pc, p->text);
+}
+
+/* A literal that always follows (v_fmamk, s_setreg_imm32) prints as a bare number. */
+static void print_k(struct printer *p)
+{
+    separate(p);
+    bw_text_add(p->text, "0x%x", p->inst->literal);
+}
+
+static void print_modified(struct printer *p, const struct bw_operand *operand, bool neg, bool abs)
+{
+    bool constant = operand->kind == BW_OPERAND_INT || operand->kind == BW_OPERAND_FLOAT ||
+                    operand->kind == BW_OPERAND_LITERAL;
+    bool call = neg && !abs && constant; /* "-1" would be a number */
+    separate(p);
+    bw_text_add(p->text, "%s%s", call ? "neg(" : neg ? "-" : "", abs ? "|" : "");
+    bw_gfx11_print_operand(p->inst, operand, p->pc, p->text);
+    bw_text_add(p->text, "%s%s", abs ? "|" : "", call ? ")" : "");
+}
+
+static void print_valu_sources(struct printer *p, const struct bw_gfx11_op_row *row, unsigned neg,
+                               unsigned abs)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        const struct bw_operand *operand = &p->inst->src[i];
+        if (row->src[i].operand_class == BW_CLASS_K)
+            print_k(p);
+        else if (operand->kind != BW_OPERAND_NONE)
+            print_modified(p, operand, neg >> i & 1, abs >> i & 1);
+    }
+}
+
+static bool is_vop3_only(const struct bw_gfx11_op_row *row)
+{
+    return row->format == BW_GFX11_VOP3 || row->format == BW_GFX11_VOP3SD || row->format == BW_GFX11_VOP3P;
+}
+
+static const char *valu_suffix(const struct bw_inst *inst, const struct bw_gfx11_op_row *row)
+{
+    bool e32 =
+        inst->format == BW_GFX11_VOP1 || inst->format == BW_GFX11_VOP2 || inst->format == BW_GFX11_VOPC;
+    if (inst->dpp != BW_DPP_NONE)
+        return !e32 ? "_e64_dpp" : inst->format == BW_GFX11_VOPC ? "" : "_dpp";
+    if (row->flags & BW_GFX11_F_BARE || is_vop3_only(row))
+        return "";
+    return e32 ? "_e32" : "_e64";
+}
+
+static void print_dpp(const struct bw_inst *inst, struct bw_text *text)
+{
+    unsigned ctrl = inst->dpp_ctrl, lane = ctrl & 15;
+    if (inst->dpp == BW_DPP_8) {
+        bw_text_add(text, " dpp8:[");
+        for (unsigned i = 0; i < 8; i++)
+            bw_text_add(text, "%s%u", i ? "," : "", inst->dpp8_sel >> (3 * i) & 7);
+        bw_text_add(text, "]");
+    } else if (ctrl < BW_DPP_ROW_SHL) {
+        bw_text_add(text, " quad_perm:[%u,%u,%u,%u]", ctrl & 3, ctrl >> 2 & 3, ctrl >> 4 & 3, ctrl >> 6 & 3);
+    } else if (ctrl < BW_DPP_ROW_MIRROR) {
+        static const char *const names[] = {"row_shl", "row_shr", "row_ror"};
+        bw_text_add(text, " %s:%u", names[(ctrl - BW_DPP_ROW_SHL) >> 4], lane);
+    } else if (ctrl < BW_DPP_ROW_SHARE) {
+        bw_text_add(text, ctrl == BW_DPP_ROW_MIRROR ? " row_mirror" : " row_half_mirror");
+    } else {
+        bw_text_add(text, " %s:%u", ctrl < BW_DPP_ROW_XMASK ? "row_share" : "row_xmask", lane);
+    }
+    if (inst->dpp == BW_DPP_16)
+        bw_text_add(text, " row_mask:0x%x bank_mask:0x%x%s", inst->row_mask, inst->bank_mask,
+                    inst->bound_ctrl ? " bound_ctrl:1" : "");
+    if (inst->fetch_inactive)
+        bw_text_add(text, " fi:1");
+}
+
+/* " name:[a,b,c]" from the low bits of value. */
+static void print_bits(const char *name, unsigned value, unsigned count, struct bw_text *text)
+{
+    bw_text_add(text, " %s:[", name);
+    for (unsigned i = 0; i < count; i++)
+        bw_text_add(text, "%s%u", i ? "," : "", value >> i & 1);
+    bw_text_add(text, "]");
+}
+
+static unsigned source_count(const struct bw_gfx11_op_row *row)
+{
+    unsigned count = 0;
+    while (count < 3 && row->src[count].type != BW_T_NONE)
+        count++;
+    return count;
+}
+
+static void print_vop3_modifiers(const struct bw_inst *inst, const struct bw_gfx11_op_row *row,
+                                 struct bw_text *text)
+{
+    static const char *const omod[] = {"", " mul:2", " mul:4", " div:2"};
+    unsigned op_sel = inst->op_sel;
+    if (inst->op == BW_GFX11_V_DOT2_F16_F16 || inst->op == BW_GFX11_V_DOT2_BF16_BF16)
+        op_sel &= 0xc; /* sources 0 and 1 are pairs */
+    if (op_sel && row->flags & BW_GFX11_F_OPSEL) {
+        unsigned count = source_count(row), sources = (1u << count) - 1;
+        if (inst->op == BW_GFX11_V_PERMLANE16_B32 || inst->op == BW_GFX11_V_PERMLANEX16_B32)
+            print_bits("op_sel", op_sel, 2, text);
+        else
+            print_bits("op_sel", (op_sel & sources) | (op_sel >> 3) << count, count + 1, text);
+    }
+    bw_text_add(text, "%s%s", inst->clamp ? " clamp" : "", omod[inst->omod]);
+}
+
+static void print_vop3p_modifiers(const struct bw_inst *inst, const struct bw_gfx11_op_row *row,
+                                  struct bw_text *text)
+{
+    unsigned count = source_count(row), all = (1u << count) - 1;
+    bool mix = row->src[0].type == BW_T_MIX;
+    if (inst->op_sel & all)
+        print_bits("op_sel", inst->op_sel, count, text);
+    bool has_op_sel = row->dst.type != BW_T_B256 || row->flags & BW_GFX11_F_OPSEL; /* WMMA mostly has none */
+    if (has_op_sel && (inst->op_sel_hi & all) != (mix ? 0 : all))
+        print_bits("op_sel_hi", inst->op_sel_hi, count, text);
+    if (!mix && inst->neg & all)
+        print_bits("neg_lo", inst->neg, count, text);
+    if (!mix && inst->abs & all)
+        print_bits("neg_hi", inst->abs, count, text);
+    if (inst->clamp)
+        bw_text_add(text, " clamp");
+}
+
+static void print_valu(struct printer *p, const struct bw_gfx11_op_row *row)
+{
+    const struct bw_inst *inst = p->inst;
+    bool packed = inst->format == BW_GFX11_VOP3P, plain = packed && row->src[0].type != BW_T_MIX;
+    bw_text_add(p->text, "%s%s", row->name, valu_suffix(inst, row));
+    if (inst->dst.kind != BW_OPERAND_NONE && !(row->flags & BW_GFX11_F_CMPX))
+        print_next(p, &inst->dst);
+    if (inst->sdst.kind != BW_OPERAND_NONE)
+        print_next(p, &inst->sdst);
+    print_valu_sources(p, row, plain ? 0 : inst->neg, plain ? 0 : inst->abs);
+    if (packed)
+        print_vop3p_modifiers(inst, row, p->text);
+    else
+        print_vop3_modifiers(inst, row, p->text);
+    if (inst->dpp != BW_DPP_NONE)
+        print_dpp(inst, p->text);
+}
+
+static void print_vopd_half(struct printer *p, unsigned op, const struct bw_operand *dst,
+                            const struct bw_operand *src)
+{
+    const struct bw_gfx11_op_row *row = &bw_gfx11_ops[op];
+    p->operands = 0;
+    bw_text_add(p->text, "v_dual_%s", row->name + strlen("v_"));
+    print_next(p, dst);
+    for (unsigned i = 0; i < 3; i++) {
+        if (row->src[i].operand_class == BW_CLASS_K)
+            print_k(p);
+        else if (src[i].kind != BW_OPERAND_NONE && row->src[i].type != BW_T_MASK)
+            print_next(p, &src[i]);
+    }
+}
+
+static void print_vopd(struct printer *p)
+{
+    print_vopd_half(p, p->inst->op, &p->inst->dst, p->inst->src);
+    bw_text_add(p->text, " :: ");
+    print_vopd_half(p, p->inst->y.op, &p->inst->y.dst, p->inst->y.src);
+}
+
+static void print_scalar(struct printer *p, const struct bw_gfx11_op_row *row)
+{
+    bw_text_add(p->text, "%s", row->name);
+    if (row->src[0].type == BW_T_ENDPGM && p->inst->src[0].index == 0)
+        return;
+    if (p->inst->dst.kind != BW_OPERAND_NONE)
+        print_next(p, &p->inst->dst);
+    /* The SOPK operations that test or wait name their register before the number; s_setreg after it: as in
+     * the row. */
+    for (unsigned i = 0; i < 2; i++) {
+        if (p->inst->src[i].kind != BW_OPERAND_NONE)
+            print_next(p, &p->inst->src[i]);
+    }
+}
+
+static void print_cache_bits(const struct bw_inst *inst, struct bw_text *text)
+{
+    bw_text_add(text, "%s%s%s", inst->glc ? " glc" : "", inst->slc ? " slc" : "", inst->dlc ? " dlc" : "");
+}
+
+static void print_signed_hex(int32_t value, struct bw_text *text)
+{
+    bw_text_add(text, "%s0x%x", value < 0 ? "-" : "", value < 0 ? -(unsigned)value : (unsigned)value);
+}
+
+static void print_smem(struct printer *p, const struct bw_gfx11_op_row *row)
+{
+    const struct bw_inst *inst = p->inst;
+    bw_text_add(p->text, "%s", row->name);
+    if (inst->dst.kind != BW_OPERAND_NONE)
+        print_next(p, &inst->dst);
+    unsigned base = inst->src[0].kind == BW_OPERAND_IMM;
+    if (base)
+        print_next(p, &inst->src[0]);
+    const struct bw_operand *soffset = &inst->src[base + 1];
+    if (soffset->kind == BW_OPERAND_NONE)
+        return;
+    print_next(p, &inst->src[base]);
+    bool no_register = soffset->index == BW_SREG_NULL;
+    if (!no_register || inst->offset == 0)
+        print_next(p, soffset);
+    if (inst->offset) {
+        bw_text_add(p->text, no_register ? ", " : " offset:");
+        print_signed_hex(inst->offset, p->text);
+    }
+    print_cache_bits(inst, p->text);
+}
+
+static void print_ds(struct printer *p, const struct bw_gfx11_op_row *row)
+{
+    const struct bw_inst *inst = p->inst;
+    unsigned offset = (unsigned)inst->offset;
+    bw_text_add(p->text, "%s", row->name);
+    if (inst->dst.kind != BW_OPERAND_NONE)
+        print_next(p, &inst->dst);
+    for (unsigned i = 0; i < 3; i++) {
+        if (inst->src[i].kind != BW_OPERAND_NONE)
+            print_next(p, &inst->src[i]);
+    }
+    if (row->flags & BW_GFX11_F_TWO_OFFSETS) {
+        if (offset & 0xff)
+            bw_text_add(p->text, " offset0:%u", offset & 0xff);
+        if (offset >> 8)
+            bw_text_add(p->text, " offset1:%u", offset >> 8);
+    } else if (inst->op == BW_GFX11_DS_SWIZZLE_B32) {
+        bw_gfx11_print_swizzle(offset, p->text);
+    } else if (offset) {
+        bw_text_add(p->text, " offset:%u", offset);
+    }
+    if (inst->gds)
+        bw_text_add(p->text, " gds");
+}
+
+static void print_flat(struct printer *p, const struct bw_gfx11_op_row *row)
+{
+    static const char *const prefixes[] = {"flat_", "scratch_", "global_"};
+    const struct bw_inst *inst = p->inst;
+    bw_text_add(p->text, "%s%s", prefixes[inst->segment], row->name);
+    if (inst->dst.kind != BW_OPERAND_NONE)
+        print_next(p, &inst->dst);
+    if (row->src[0].type != BW_T_NONE)
+        print_next(p, &inst->src[0]);
+    if (inst->src[1].kind != BW_OPERAND_NONE)
+        print_next(p, &inst->src[1]);
+    if (inst->segment != BW_SEGMENT_FLAT)
+        print_next(p, &inst->src[2]);
+    if (inst->offset)
+        bw_text_add(p->text, " offset:%d", inst->offset);
+    print_cache_bits(inst, p->text);
+}
+
+static void print_mubuf(struct printer *p, const struct bw_gfx11_op_row *row)
+{
+    const struct bw_inst *inst = p->inst;
+    bw_text_add(p->text, "%s", row->name);
+    if (row->src[2].type == BW_T_NONE)
+        return;
+    if (inst->src[1].kind != BW_OPERAND_NONE)
+        print_next(p, &inst->src[1]);
+    else if (inst->dst.kind != BW_OPERAND_NONE)
+        print_next(p, &inst->dst);
+    print_next(p, &inst->src[0]);
+    print_next(p, &inst->src[2]);
+    print_next(p, &inst->src[3]);
+    bw_text_add(p->text, "%s%s", inst->idxen ? " idxen" : "", inst->offen ? " offen" : "");
+    if (inst->offset)
+        bw_text_add(p->text, " offset:%d", inst->offset);
+    print_cache_bits(inst, p->text);
+    if (inst->tfe)
+        bw_text_add(p->text, " tfe");
+}
+
+void bw_gfx11_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *text)
+{
+    assert(inst->op < BW_GFX11_OP_COUNT);
+    const struct bw_gfx11_op_row *row = &bw_gfx11_ops[inst->op];
+    struct printer p = {.inst = inst, .pc = pc, .text = text};
+    switch (inst->format) {
+    case BW_GFX11_SMEM:
+        print_smem(&p, row);
+        break;
+    case BW_GFX11_VOP1:
+    case BW_GFX11_VOP2:
+    case BW_GFX11_VOPC:
+    case BW_GFX11_VOP3:
+    case BW_GFX11_VOP3SD:
+    case BW_GFX11_VOP3P:
+        print_valu(&p, row);
+        break;
+    case BW_GFX11_VOPD:
+        print_vopd(&p);
+        break;
+    case BW_GFX11_DS:
+        print_ds(&p, row);
+        break;
+    case BW_GFX11_FLAT:
+        print_flat(&p, row);
+        break;
+    case BW_GFX11_MUBUF:
+        print_mubuf(&p, row);
+        break;
+    default:
+        print_scalar(&p, row);
+    }
+}
