@@ -1,0 +1,77 @@
+/* The `bellwire` program: one file per subcommand, one row in tools/commands.def each. */
+#ifndef BW_TOOLS_TOOL_H
+#define BW_TOOLS_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <bellwire/ctx.h>
+#include <bellwire/err.h>
+
+struct cJSON;
+
+/* Exit codes of the contract (man page bellwire(1)). */
+enum bw_tool_exit {
+    BW_TOOL_DONE = 0,
+    BW_TOOL_FAILED = 1,
+    BW_TOOL_USAGE = 2,
+    BW_TOOL_NO_DEVICE = 3,
+    BW_TOOL_DEVICE_FAILED = 4,
+    BW_TOOL_SKIPPED = 77,
+};
+
+#define X(name, summary, usage) int bw_tool_##name(int argc, char **argv);
+#include "tools/commands.def"
+#undef X
+
+/* Options are walked one by one:
+ *
+ *   struct bw_args args = bw_args_begin("decode", argc, argv);
+ *   while (bw_args_next(&args)) {
+ *       if (bw_args_is(&args, "--kind")) kind = bw_args_value(&args);
+ *       else if (args.positional) file = args.positional;
+ *       else bw_args_unknown(&args);
+ *   }
+ *   if (args.failed) return BW_TOOL_USAGE;
+ *
+ * "--name=value" and "--name value" are the same; "--" ends the options. `--json` and `--help` are handled
+ * inside. */
+struct bw_args {
+    const char *tool;
+    int argc, at;
+    char **argv;
+    const char *positional; /* the current argument when it is not an option */
+    const char *option;     /* "--kind" */
+    const char *inline_value;
+    bool json, options_ended, failed, help;
+    char name[32];
+};
+
+struct bw_args bw_args_begin(const char *tool, int argc, char **argv);
+bool bw_args_next(struct bw_args *args);
+bool bw_args_is(const struct bw_args *args, const char *option);
+/* The option's value; prints what is missing and sets failed when there is none. Never NULL. */
+const char *bw_args_value(struct bw_args *args);
+/* The same as a non-negative number with optional K, M, G suffix (powers of 1024). */
+uint64_t bw_args_number(struct bw_args *args);
+void bw_args_unknown(struct bw_args *args);
+/* What a tool returns when args.failed or args.help. */
+int bw_args_exit(const struct bw_args *args);
+
+/* Prints the error's line to standard error and gives the exit code that fits it. */
+int bw_tool_fail(const struct bw_err *err);
+/* Prints a usage mistake. Returns BW_TOOL_USAGE. */
+int bw_tool_usage(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A context configured from the environment; the device to use: option, BW_DEV, or the default with its
+ * one-line note. */
+int bw_tool_context(struct bw_ctx **ctx);
+struct bw_device;
+int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **device);
+/* Prints the document and frees it. */
+void bw_tool_print_json(struct cJSON *document);
+/* Reads a whole file ("-": standard input) of at most bytes_max. The caller frees *data. */
+int bw_tool_read_file(const char *path, uint64_t bytes_max, void **data, uint64_t *size_bytes,
+                      struct bw_err *err);
+
+#endif
