@@ -1,5 +1,5 @@
-/* Interpreter of linear programs: see interp.h. Each node is computed for all work-items of the group before the next node is looked
- * at, so that barriers hold by construction. */
+/* Interpreter of linear programs: see interp.h. Each node is computed for all work-items of the group before
+ * the next node is looked at, so that barriers hold by construction. */
 #include "compiler/interp.h"
 
 #include <assert.h>
@@ -15,10 +15,10 @@ struct interp {
     const struct bw_ir *ir;
     const struct bw_interp_buffer *buffers;
     uint32_t buffer_count, items;
-    uint32_t *slots;          /* node -> slot + 1 */
-    union bw_scalar *values;  /* slot-major, one per item */
+    uint32_t *slots;         /* node -> slot + 1 */
+    union bw_scalar *values; /* slot-major, one per item */
     uint32_t slot_count;
-    uint32_t *loop_ends;      /* list place of LOOP -> of its END_LOOP, and back */
+    uint32_t *loop_ends;             /* list place of LOOP -> of its END_LOOP, and back */
     struct bw_interp_buffer *locals; /* by number of LOCAL */
     uint32_t local_count;
     uint32_t group[3];
@@ -117,7 +117,9 @@ static void run_leaf(struct interp *in, bw_node node)
         if (bw_ir_op(ir, node) == BW_OP_CONST)
             memcpy(&out[i], &bits, sizeof bits); /* a double's bits, or an integer */
         else
-            out[i].i = bw_ir_special_which(ir, node) == BW_SPECIAL_ITEM ? i : in->group[bw_ir_special_which(ir, node)];
+            out[i].i = bw_ir_special_which(ir, node) == BW_SPECIAL_ITEM
+                           ? i
+                           : in->group[bw_ir_special_which(ir, node)];
     }
 }
 
@@ -245,13 +247,18 @@ static int prepare_locals(struct interp *in)
     return 0;
 }
 
-int bw_interp_run(const struct bw_linear *linear, const struct bw_interp_buffer *buffers, uint32_t buffer_count,
-                  struct bw_err *err)
+int bw_interp_run(const struct bw_linear *linear, const struct bw_interp_buffer *buffers,
+                  uint32_t buffer_count, struct bw_err *err)
 {
-    struct interp in = {.linear = linear, .ir = linear->ir, .buffers = buffers, .buffer_count = buffer_count,
-                        .items = linear->item_count, .err = err};
+    struct interp in = {.linear = linear,
+                        .ir = linear->ir,
+                        .buffers = buffers,
+                        .buffer_count = buffer_count,
+                        .items = linear->item_count,
+                        .err = err};
     if (buffer_count < linear->params.count)
-        return bw_fail(err, -EINVAL, "interp", "%u buffers for %zu parameters", buffer_count, linear->params.count);
+        return bw_fail(err, -EINVAL, "interp", "%u buffers for %zu parameters", buffer_count,
+                       linear->params.count);
     int rc = prepare(&in);
     if (!rc)
         rc = prepare_locals(&in);

@@ -1,4 +1,5 @@
-/* The interpreter of linear programs: the oracle of code generation, and exact about what a program may touch. */
+/* The interpreter of linear programs: the oracle of code generation, and exact about what a program may
+ * touch. */
 #ifndef BW_COMPILER_INTERP_H
 #define BW_COMPILER_INTERP_H
 
@@ -9,9 +10,9 @@ struct bw_interp_buffer {
     uint64_t size_bytes;
 };
 
-/* Runs every workgroup in order, its work-items in step. buffers: by parameter number. -ERANGE: an access outside its buffer (err
- * names the parameter, index and size); -EINVAL: not a linear program. */
-int bw_interp_run(const struct bw_linear *linear, const struct bw_interp_buffer *buffers, uint32_t buffer_count,
-                  struct bw_err *err);
+/* Runs every workgroup in order, its work-items in step. buffers: by parameter number. -ERANGE: an access
+ * outside its buffer (err names the parameter, index and size); -EINVAL: not a linear program. */
+int bw_interp_run(const struct bw_linear *linear, const struct bw_interp_buffer *buffers,
+                  uint32_t buffer_count, struct bw_err *err);
 
 #endif

@@ -16,7 +16,8 @@ bool bw_kernel_ranges(const struct bw_ir *ir, bw_node sink, struct bw_kernel_ran
         if (!reached[node] || bw_ir_op(ir, node) != BW_OP_RANGE)
             continue;
         int64_t size;
-        ok = ranges->count < BW_KERNEL_RANGES_MAX && bw_ir_const_value_int(ir, bw_ir_source(ir, node, 0), &size);
+        ok = ranges->count < BW_KERNEL_RANGES_MAX &&
+             bw_ir_const_value_int(ir, bw_ir_source(ir, node, 0), &size);
         if (!ok)
             break;
         uint32_t at = ranges->count++;
@@ -42,13 +43,15 @@ static bw_node find_divided_range(const struct bw_ir *ir, bw_node sink, int64_t 
     bool *reached = bw_ir_reachable(ir, &sink, 1);
     bw_node found = 0;
     for (bw_node node = 1; reached && node < sink && !found; node++) {
-        if (!reached[node] || (bw_ir_op(ir, node) != BW_OP_FLOOR_DIV && bw_ir_op(ir, node) != BW_OP_FLOOR_MOD))
+        if (!reached[node] ||
+            (bw_ir_op(ir, node) != BW_OP_FLOOR_DIV && bw_ir_op(ir, node) != BW_OP_FLOOR_MOD))
             continue;
         bw_node range = bw_ir_source(ir, node, 0);
         int64_t size;
-        if (bw_ir_op(ir, range) == BW_OP_RANGE && bw_ir_const_value_int(ir, bw_ir_source(ir, range, 0), &size) &&
-            bw_ir_const_value_int(ir, bw_ir_source(ir, node, 1), divisor) && *divisor > 1 && *divisor < size &&
-            size % *divisor == 0)
+        if (bw_ir_op(ir, range) == BW_OP_RANGE &&
+            bw_ir_const_value_int(ir, bw_ir_source(ir, range, 0), &size) &&
+            bw_ir_const_value_int(ir, bw_ir_source(ir, node, 1), divisor) && *divisor > 1 &&
+            *divisor < size && size % *divisor == 0)
             found = range;
     }
     free(reached);
@@ -82,7 +85,8 @@ static uint32_t count_divisions(const struct bw_ir *ir, bw_node sink)
     bool *reached = bw_ir_reachable(ir, &sink, 1);
     uint32_t count = 0;
     for (bw_node node = 1; reached && node < sink; node++)
-        count += reached[node] && (bw_ir_op(ir, node) == BW_OP_FLOOR_DIV || bw_ir_op(ir, node) == BW_OP_FLOOR_MOD);
+        count +=
+            reached[node] && (bw_ir_op(ir, node) == BW_OP_FLOOR_DIV || bw_ir_op(ir, node) == BW_OP_FLOOR_MOD);
     free(reached);
     return count;
 }
@@ -111,11 +115,13 @@ static bw_node join_ranges(struct bw_ir *ir, bw_node sink, const struct bw_kerne
     bw_node outer = ranges->list[at], inner = ranges->list[at + 1];
     int64_t inner_size = ranges->sizes[at + 1], joined_size;
     if (bw_ir_range_kind(ir, outer) != bw_ir_range_kind(ir, inner) ||
-        __builtin_mul_overflow(ranges->sizes[at], inner_size, &joined_size) || !closed_together(ir, sink, outer, inner))
+        __builtin_mul_overflow(ranges->sizes[at], inner_size, &joined_size) ||
+        !closed_together(ir, sink, outer, inner))
         return 0;
     bw_node joined =
         bw_ir_range(ir, next_number(ir, ranges), bw_ir_range_kind(ir, outer), bw_sym_const(ir, joined_size));
-    bw_node from[] = {outer, inner}, to[] = {bw_sym_div(ir, joined, inner_size), bw_sym_mod(ir, joined, inner_size)};
+    bw_node from[] = {outer, inner},
+            to[] = {bw_sym_div(ir, joined, inner_size), bw_sym_mod(ir, joined, inner_size)};
     bw_node tried = bw_ir_substitute(ir, sink, from, to, 2);
     if (!tried || count_divisions(ir, tried) > count_divisions(ir, sink))
         return 0;

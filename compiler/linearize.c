@@ -1,7 +1,8 @@
 /* From a kernel graph to a list: see linear.h.
  *
- * Blocks are loops that are open; each node is put into the innermost block that binds a range it depends on, so that what does not
- * change in a loop stands before it. FOLDs over the same ranges, in the same block, none of which needs another, share one loop. */
+ * Blocks are loops that are open; each node is put into the innermost block that binds a range it depends on,
+ * so that what does not change in a loop stands before it. FOLDs over the same ranges, in the same block,
+ * none of which needs another, share one loop. */
 #include "compiler/linear.h"
 
 #include <assert.h>
@@ -132,7 +133,8 @@ static void block_close(struct linearizer *l)
 
 static bw_node emit(struct linearizer *l, bw_node node);
 
-/* accumulator op value; a value that is itself op of parts is added part by part, so that products fuse with the sum. */
+/* accumulator op value; a value that is itself op of parts is added part by part, so that products fuse with
+ * the sum. */
 static bw_node accumulate(struct linearizer *l, enum bw_op op, bw_node accumulator, bw_node value, int depth)
 {
     if (bw_ir_op(l->ir, value) == op && depth < BW_KERNEL_RANGES_MAX * 8) {
@@ -167,10 +169,11 @@ static void emit_folds(struct linearizer *l, bw_node first)
         if (l->level[fold] != l->level[first] || fold_closes(l, fold) != closes ||
             block_for(l, l->free[fold]) != home || bw_map_get(&home->made, fold, &known))
             continue;
-        bw_node initial = bw_ir_reduce_identity(l->ir, bw_ir_reduce_op(l->ir, fold), bw_ir_dtype(l->ir, fold));
+        bw_node initial =
+            bw_ir_reduce_identity(l->ir, bw_ir_reduce_op(l->ir, fold), bw_ir_dtype(l->ir, fold));
         put(l, home, initial);
-        bw_node accumulator =
-            bw_ir_add(l->ir, BW_OP_ACCUMULATOR, bw_ir_dtype(l->ir, fold), l->accumulator_count++, &initial, 1);
+        bw_node accumulator = bw_ir_add(l->ir, BW_OP_ACCUMULATOR, bw_ir_dtype(l->ir, fold),
+                                        l->accumulator_count++, &initial, 1);
         put(l, home, accumulator);
         if (bw_map_set(&home->made, fold, accumulator) || bw_vec_push(&members, fold) ||
             bw_vec_push(&accumulators, accumulator))
@@ -277,7 +280,8 @@ int bw_linearize(struct bw_ir *ir, bw_node sink, struct bw_linear *linear, struc
     sink = bw_lower_indexes(ir, sink);
     struct linearizer l = {.ir = ir, .linear = linear};
     if (!sink)
-        return bw_ir_error(ir, err) ? bw_ir_error(ir, err) : bw_fail(err, -ENOMEM, "lower", "index arithmetic");
+        return bw_ir_error(ir, err) ? bw_ir_error(ir, err)
+                                    : bw_fail(err, -ENOMEM, "lower", "index arithmetic");
     if (!bw_kernel_ranges(ir, sink, &l.ranges))
         return bw_fail(err, -E2BIG, "lower", "a kernel of more than %d ranges", BW_KERNEL_RANGES_MAX);
     l.node_count = sink + 1;
@@ -295,8 +299,9 @@ int bw_linearize(struct bw_ir *ir, bw_node sink, struct bw_linear *linear, struc
     bw_vec_free(&l.folds);
     if (rc) {
         bw_linear_free(linear);
-        return bw_ir_error(ir, err) ? bw_ir_error(ir, err)
-                                    : bw_fail(err, rc, "lower", "linear form of a kernel of %u nodes", l.node_count);
+        return bw_ir_error(ir, err)
+                   ? bw_ir_error(ir, err)
+                   : bw_fail(err, rc, "lower", "linear form of a kernel of %u nodes", l.node_count);
     }
     return 0;
 }

@@ -19,8 +19,8 @@ static bool is_kind(const struct bw_ir *ir, bw_node range, enum bw_range_kind ki
 }
 
 /* range[i] = flat / (product of later sizes) % size[i], for the ranges of that kind between first and end. */
-static void unflatten(struct bw_ir *ir, const struct bw_kernel_ranges *ranges, const uint32_t *which, uint32_t count,
-                      bw_node flat, bw_node *to)
+static void unflatten(struct bw_ir *ir, const struct bw_kernel_ranges *ranges, const uint32_t *which,
+                      uint32_t count, bw_node flat, bw_node *to)
 {
     int64_t stride = 1;
     for (uint32_t i = count; i-- > 0;) {
@@ -40,9 +40,10 @@ static int64_t product(const struct bw_kernel_ranges *ranges, const uint32_t *wh
     return size;
 }
 
-/* The last GLOBAL range is x, the one before it y, all others z; when y or z would be too large, all are x. */
-static bool place_groups(struct bw_ir *ir, const struct bw_kernel_ranges *ranges, const uint32_t *which, uint32_t count,
-                         struct bw_linear *linear, bw_node *to)
+/* The last GLOBAL range is x, the one before it y, all others z; when y or z would be too large, all are x.
+ */
+static bool place_groups(struct bw_ir *ir, const struct bw_kernel_ranges *ranges, const uint32_t *which,
+                         uint32_t count, struct bw_linear *linear, bw_node *to)
 {
     uint32_t ends[4] = {count, count ? count - 1 : 0, count > 1 ? count - 2 : 0, 0};
     bool fits = true;
@@ -85,7 +86,8 @@ bw_node bw_lower_launch(struct bw_ir *ir, bw_node sink, struct bw_linear *linear
     return bw_ir_substitute(ir, sink, ranges.list, to, ranges.count);
 }
 
-/* When a node's value changes: bit 63 set: differs between items; else or besides: 1 + the highest number of a range in it. */
+/* When a node's value changes: bit 63 set: differs between items; else or besides: 1 + the highest number of
+ * a range in it. */
 struct change {
     bool varies;
     uint32_t range;
@@ -130,7 +132,8 @@ static uint64_t term_rank(const struct ordering *o, bw_node atom)
     return (uint64_t)change.varies << 32 | change.range;
 }
 
-/* uniform terms from the outermost loop to the innermost, then terms that differ between items, then the constant. */
+/* uniform terms from the outermost loop to the innermost, then terms that differ between items, then the
+ * constant. */
 static bw_node order_sum(struct ordering *o, struct bw_ir *ir, bw_node index)
 {
     struct bw_sum sum;
@@ -149,11 +152,14 @@ static bw_node order_sum(struct ordering *o, struct bw_ir *ir, bw_node index)
         bw_node term = bw_ir_binary(ir, BW_OP_MUL, sum.terms[i].atom, bw_sym_const(ir, sum.terms[i].factor));
         *part = *part ? bw_ir_binary(ir, BW_OP_ADD, *part, term) : term;
     }
-    bw_node both = parts[0] && parts[1] ? bw_ir_binary(ir, BW_OP_ADD, parts[0], parts[1]) : parts[0] ? parts[0] : parts[1];
+    bw_node both = parts[0] && parts[1] ? bw_ir_binary(ir, BW_OP_ADD, parts[0], parts[1])
+                   : parts[0]           ? parts[0]
+                                        : parts[1];
     return bw_ir_binary(ir, BW_OP_ADD, both, bw_sym_const(ir, sum.constant));
 }
 
-static bw_node order_node(void *user, struct bw_ir *to, const struct bw_ir *from, bw_node node, const bw_node *sources)
+static bw_node order_node(void *user, struct bw_ir *to, const struct bw_ir *from, bw_node node,
+                          const bw_node *sources)
 {
     struct ordering *o = user;
     enum bw_op op = bw_ir_op(from, node);
@@ -194,8 +200,10 @@ static bool is_index_arithmetic(enum bw_op op)
     }
 }
 
-/* `sources` are the narrowed ones. What was i64 and fits in i32 is i32 afterwards; users that need the old width get a cast. */
-static bw_node narrow_node(void *user, struct bw_ir *to, const struct bw_ir *from, bw_node node, const bw_node *sources)
+/* `sources` are the narrowed ones. What was i64 and fits in i32 is i32 afterwards; users that need the old
+ * width get a cast. */
+static bw_node narrow_node(void *user, struct bw_ir *to, const struct bw_ir *from, bw_node node,
+                           const bw_node *sources)
 {
     enum bw_op op = bw_ir_op(from, node);
     enum bw_dtype dtype = bw_ir_dtype(from, node);
@@ -209,7 +217,8 @@ static bw_node narrow_node(void *user, struct bw_ir *to, const struct bw_ir *fro
     if (op == BW_OP_RANGE)
         return bw_ir_add(to, op, fits ? BW_I32 : BW_I64, bw_ir_arg(from, node), sources, count);
     for (uint32_t i = 0; i < count; i++)
-        all_narrow &= bw_ir_dtype(from, bw_ir_source(from, node, i)) != BW_I64 || bw_ir_dtype(to, sources[i]) == BW_I32;
+        all_narrow &=
+            bw_ir_dtype(from, bw_ir_source(from, node, i)) != BW_I64 || bw_ir_dtype(to, sources[i]) == BW_I32;
     bool compare = op == BW_OP_LESS || op == BW_OP_EQUAL || op == BW_OP_NOT_EQUAL;
     bool takes_narrow = all_narrow && ((fits && is_index_arithmetic(op)) || compare || op == BW_OP_CAST);
     for (uint32_t i = 0; i < count; i++) {

@@ -6,7 +6,8 @@
 
 #include "compiler/rewrite.h"
 
-static const char *const kind_names[] = {"loop", "global", "item", "reduce", "group_reduce", "upcast", "unroll"};
+static const char *const kind_names[] = {"loop",         "global", "item",  "reduce",
+                                         "group_reduce", "upcast", "unroll"};
 static const char *const special_names[] = {"group.x", "group.y", "group.z", "item"};
 
 static void print_list(struct bw_text *text, const int64_t *values, uint32_t count)
@@ -70,13 +71,15 @@ static void print_arg(struct bw_text *text, const struct bw_ir *ir, bw_node node
         bw_text_add(text, " axis %u", bw_ir_indexes_axis(ir, node));
         break;
     case BW_OP_REDUCE:
-        bw_text_add(text, " %s axes 0x%x", bw_op_name(bw_ir_reduce_op(ir, node)), bw_ir_reduce_axes(ir, node));
+        bw_text_add(text, " %s axes 0x%x", bw_op_name(bw_ir_reduce_op(ir, node)),
+                    bw_ir_reduce_axes(ir, node));
         break;
     case BW_OP_FOLD:
         bw_text_add(text, " %s", bw_op_name(bw_ir_reduce_op(ir, node)));
         break;
     case BW_OP_PARAM:
-        bw_text_add(text, " %u%s", bw_ir_param_number(ir, node), bw_ir_param_written(ir, node) ? " written" : "");
+        bw_text_add(text, " %u%s", bw_ir_param_number(ir, node),
+                    bw_ir_param_written(ir, node) ? " written" : "");
         break;
     case BW_OP_RANGE:
         bw_text_add(text, " %u %s", bw_ir_range_number(ir, node), kind_names[bw_ir_range_kind(ir, node)]);
@@ -95,7 +98,8 @@ static void print_arg(struct bw_text *text, const struct bw_ir *ir, bw_node node
     }
     case BW_OP_VARIABLE: {
         const struct bw_variable *variable = bw_ir_blob_data(ir, bw_ir_arg(ir, node));
-        bw_text_add(text, " %.16s in %lld..%lld", variable->name, (long long)variable->min, (long long)variable->max);
+        bw_text_add(text, " %.16s in %lld..%lld", variable->name, (long long)variable->min,
+                    (long long)variable->max);
         break;
     }
     default:

@@ -45,8 +45,8 @@ static uint64_t copied_arg(struct bw_ir *to, const struct bw_ir *from, bw_node n
 static bw_node rebuild_where(struct bw_ir *to, const bw_node *sources)
 {
     bw_node gate = sources[0], load = sources[1];
-    if (bw_ir_op(to, load) == BW_OP_LOAD && bw_ir_source_count(to, load) == 4 && bw_ir_source(to, load, 2) == gate &&
-        bw_ir_op(to, sources[2]) == BW_OP_CONST)
+    if (bw_ir_op(to, load) == BW_OP_LOAD && bw_ir_source_count(to, load) == 4 &&
+        bw_ir_source(to, load, 2) == gate && bw_ir_op(to, sources[2]) == BW_OP_CONST)
         return bw_ir_load(to, bw_ir_source(to, load, 0), bw_ir_source(to, load, 1), gate, sources[2]);
     return bw_ir_ternary(to, BW_OP_WHERE, gate, load, sources[2]);
 }
@@ -65,7 +65,8 @@ bw_node bw_ir_rebuild(struct bw_ir *to, const struct bw_ir *from, bw_node node, 
             return bw_sym_cast(to, dtype, sources[0]);
         if (op == BW_OP_BITCAST)
             return bw_ir_bitcast(to, dtype, sources[0]);
-        return op == BW_OP_NOT && dtype == BW_BOOL ? bw_sym_not(to, sources[0]) : bw_ir_unary(to, op, sources[0]);
+        return op == BW_OP_NOT && dtype == BW_BOOL ? bw_sym_not(to, sources[0])
+                                                   : bw_ir_unary(to, op, sources[0]);
     case BW_OP_BINARY:
         return bw_sym_binary(to, op, sources[0], sources[1]);
     case BW_OP_TERNARY:
@@ -78,12 +79,13 @@ bw_node bw_ir_rebuild(struct bw_ir *to, const struct bw_ir *from, bw_node node, 
     }
 }
 
-int bw_ir_rewrite(struct bw_ir *to, const struct bw_ir *from, bw_node *roots, uint32_t count, bw_rewrite_fn fn,
-                  void *user, bw_node **map_out)
+int bw_ir_rewrite(struct bw_ir *to, const struct bw_ir *from, bw_node *roots, uint32_t count,
+                  bw_rewrite_fn fn, void *user, bw_node **map_out)
 {
     bool *reached = bw_ir_reachable(from, roots, count);
     uint32_t node_count = bw_ir_count(from);
-    bw_node *map = calloc(node_count, sizeof *map), *sources = malloc(sizeof *sources * (BW_IR_SOURCES_MAX + 1));
+    bw_node *map = calloc(node_count, sizeof *map),
+            *sources = malloc(sizeof *sources * (BW_IR_SOURCES_MAX + 1));
     int rc = reached && map && sources ? 0 : -ENOMEM;
     for (bw_node node = 1; !rc && node < node_count; node++) {
         if (!reached[node])
@@ -143,7 +145,8 @@ static bw_node substitute_node(void *user, struct bw_ir *to, const struct bw_ir 
     return bw_ir_fold(to, bw_ir_reduce_op(from, node), sources[0], ranges, count);
 }
 
-bw_node bw_ir_substitute(struct bw_ir *ir, bw_node root, const bw_node *from, const bw_node *to, uint32_t count)
+bw_node bw_ir_substitute(struct bw_ir *ir, bw_node root, const bw_node *from, const bw_node *to,
+                         uint32_t count)
 {
     struct substitution substitution = {from, to, count};
     return bw_ir_rewrite(ir, ir, &root, 1, substitute_node, &substitution, NULL) ? 0 : root;

@@ -8,12 +8,12 @@
 union bw_scalar bw_scalar_load(enum bw_dtype dtype, const void *at)
 {
     union bw_scalar value = {.i = 0};
-#define LOAD(type, field)                                                                                              \
-    {                                                                                                                  \
-        type raw;                                                                                                      \
-        memcpy(&raw, at, sizeof raw);                                                                                  \
-        value.field = raw;                                                                                             \
-        break;                                                                                                         \
+#define LOAD(type, field)             \
+    {                                 \
+        type raw;                     \
+        memcpy(&raw, at, sizeof raw); \
+        value.field = raw;            \
+        break;                        \
     }
     switch (dtype) {
     case BW_BOOL:
@@ -109,7 +109,8 @@ union bw_scalar bw_scalar_cast(enum bw_dtype to, enum bw_dtype from, union bw_sc
     if (bw_dtype_is_float(from)) {
         if (to == BW_BOOL)
             return (union bw_scalar){.i = value.d != 0};
-        return bw_dtype_is_float(to) ? bw_scalar_fit(to, value) : (union bw_scalar){.i = float_to_int(to, value.d)};
+        return bw_dtype_is_float(to) ? bw_scalar_fit(to, value)
+                                     : (union bw_scalar){.i = float_to_int(to, value.d)};
     }
     if (to == BW_BOOL)
         return (union bw_scalar){.i = value.i != 0};
@@ -296,7 +297,8 @@ union bw_scalar bw_scalar_binary(enum bw_op op, enum bw_dtype dtype, union bw_sc
     return bw_scalar_fit(dtype, (union bw_scalar){.i = value});
 }
 
-union bw_scalar bw_scalar_multiply_add(enum bw_dtype dtype, union bw_scalar a, union bw_scalar b, union bw_scalar c)
+union bw_scalar bw_scalar_multiply_add(enum bw_dtype dtype, union bw_scalar a, union bw_scalar b,
+                                       union bw_scalar c)
 {
     if (dtype == BW_F32)
         return (union bw_scalar){.d = (double)fmaf((float)a.d, (float)b.d, (float)c.d)};

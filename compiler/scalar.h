@@ -1,6 +1,6 @@
-/* What every elementwise operation means, on one element: the interpreter's arithmetic. Exact: floats of every width are held in a
- * double and rounded to their own type after each operation (a double has more than twice the bits of f32, so one
- * rounding more never shows in + - * / and square root). */
+/* What every elementwise operation means, on one element: the interpreter's arithmetic. Exact: floats of
+ * every width are held in a double and rounded to their own type after each operation (a double has more than
+ * twice the bits of f32, so one rounding more never shows in + - * / and square root). */
 #ifndef BW_COMPILER_SCALAR_H
 #define BW_COMPILER_SCALAR_H
 
@@ -20,7 +20,8 @@ union bw_scalar bw_scalar_cast(enum bw_dtype to, enum bw_dtype from, union bw_sc
 /* dtype: of the operands (SHL, SHR: of the first). MULTIPLY_ADD of f32 and f64 is fused. */
 union bw_scalar bw_scalar_unary(enum bw_op op, enum bw_dtype dtype, union bw_scalar a);
 union bw_scalar bw_scalar_binary(enum bw_op op, enum bw_dtype dtype, union bw_scalar a, union bw_scalar b);
-union bw_scalar bw_scalar_multiply_add(enum bw_dtype dtype, union bw_scalar a, union bw_scalar b, union bw_scalar c);
+union bw_scalar bw_scalar_multiply_add(enum bw_dtype dtype, union bw_scalar a, union bw_scalar b,
+                                       union bw_scalar c);
 union bw_scalar bw_scalar_bitcast(enum bw_dtype to, enum bw_dtype from, union bw_scalar value);
 
 #endif

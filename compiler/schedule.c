@@ -1,13 +1,14 @@
 /* What is stored: see schedule.h.
  *
- * Users are visited before their sources. Each user asks its sources for the elements that it needs (a request: group and index);
- * when all users of a node have asked, it is decided:
+ * Users are visited before their sources. Each user asks its sources for the elements that it needs (a
+ * request: group and index); when all users of a node have asked, it is decided:
  *  - outputs and what CONTIGUOUS names are stored;
- *  - a value that runs a reduction is stored when it is asked for at more than one index, inside another reduction, under a gate, or more
- *    often than it has elements (a broadcast): otherwise it is fused into its only reader;
+ *  - a value that runs a reduction is stored when it is asked for at more than one index, inside another
+ * reduction, under a gate, or more often than it has elements (a broadcast): otherwise it is fused into its
+ * only reader;
  *  - any other value is stored when recomputing it costs more than storing it and loading it back;
- *  - a value that depends on constants only is stored where something that does not needs it, and computed once.
- * What is not stored passes its requests on. */
+ *  - a value that depends on constants only is stored where something that does not needs it, and computed
+ * once. What is not stored passes its requests on. */
 #include "compiler/schedule.h"
 
 #include <assert.h>
@@ -22,7 +23,8 @@
 /* In simple operations per element: a store, its loads, and a share of one more kernel. */
 static const double STORE_COST = 16;
 static const float COST_MAX = 1e6f;
-static const int64_t ONCE_BYTES_MAX = 64 << 20; /* larger folded constants would cost more memory than they save */
+static const int64_t ONCE_BYTES_MAX =
+    64 << 20; /* larger folded constants would cost more memory than they save */
 
 static float operation_cost(const struct bw_ir *ir, bw_node node)
 {
@@ -66,12 +68,14 @@ static void cost_elementwise(struct scheduler *s, bw_node node)
         state->cost = COST_MAX;
 }
 
-/* Reading through a broadcast, a gate or an index makes the source stored when it runs a reduction (see above). */
+/* Reading through a broadcast, a gate or an index makes the source stored when it runs a reduction (see
+ * above). */
 static void cost_of_view(struct scheduler *s, bw_node node)
 {
     struct node_state *state = &s->nodes[node];
     cost_elementwise(s, node);
-    bool grows = bw_ir_elements(s->tensors, node) > bw_ir_elements(s->tensors, bw_ir_source(s->tensors, node, 0));
+    bool grows =
+        bw_ir_elements(s->tensors, node) > bw_ir_elements(s->tensors, bw_ir_source(s->tensors, node, 0));
     if (s->nodes[bw_ir_source(s->tensors, node, 0)].has_reduce && grows) {
         state->cost = 0.01f;
         state->has_reduce = false;
@@ -168,7 +172,8 @@ static int group_create(struct scheduler *s, bw_node node)
         bw_vec_free(&group.arguments);
         return -ENOMEM;
     }
-    struct request root = {.group = (uint32_t)s->groups.count - 1, .rank = shape->rank,
+    struct request root = {.group = (uint32_t)s->groups.count - 1,
+                           .rank = shape->rank,
                            .points = (double)bw_ir_elements(s->tensors, node)};
     root.index = bw_arena_copy(&s->arena, index, shape->rank * sizeof *index);
     struct request *made = root.index ? bw_arena_copy(&s->arena, &root, sizeof root) : NULL;
@@ -235,7 +240,8 @@ static int compute_values(struct scheduler *s)
     return 0;
 }
 
-/* Groups were made from the last to the first: sources of a stored node have lower numbers, so that order is reversed. */
+/* Groups were made from the last to the first: sources of a stored node have lower numbers, so that order is
+ * reversed. */
 static int emit_kernels(struct scheduler *s)
 {
     for (size_t i = s->groups.count; i-- > 0;) {
@@ -246,8 +252,10 @@ static int emit_kernels(struct scheduler *s)
         bw_node store = bw_ir_store(s->ir, param, flat, value, 0);
         bw_node sink = store ? bw_ir_add(s->ir, BW_OP_SINK, BW_VOID, 0, &store, 1) : 0;
         sink = bw_kernel_simplify(s->ir, sink);
-        struct bw_schedule_kernel kernel = {.sink = sink, .arguments = group->arguments.data,
-                                            .argument_count = (uint32_t)group->arguments.count, .once = group->once};
+        struct bw_schedule_kernel kernel = {.sink = sink,
+                                            .arguments = group->arguments.data,
+                                            .argument_count = (uint32_t)group->arguments.count,
+                                            .once = group->once};
         if (!sink || bw_vec_push(&s->schedule->kernels, kernel))
             return -ENOMEM;
         group->arguments.data = NULL; /* now the kernel's */
@@ -260,7 +268,8 @@ static int schedule_buffers(struct scheduler *s)
     for (bw_node node = 1; node < bw_ir_count(s->tensors); node++) {
         if (bw_ir_op(s->tensors, node) != BW_OP_BUFFER)
             continue;
-        struct bw_schedule_buffer buffer = {.kind = BW_SCHEDULE_TENSOR, .dtype = bw_ir_dtype(s->tensors, node),
+        struct bw_schedule_buffer buffer = {.kind = BW_SCHEDULE_TENSOR,
+                                            .dtype = bw_ir_dtype(s->tensors, node),
                                             .elements = bw_ir_elements(s->tensors, node),
                                             .tensor_buffer = bw_ir_buffer_number(s->tensors, node)};
         assert(buffer.tensor_buffer < s->buffer_count);
@@ -285,13 +294,15 @@ static int schedule_run(struct scheduler *s, const bw_node *outputs, uint32_t ou
     return rc ? rc : emit_kernels(s);
 }
 
-int bw_schedule_create(const struct bw_ir *tensors, const bool *is_input, uint32_t buffer_count, const bw_node *outputs,
-                       uint32_t output_count, struct bw_schedule **out, struct bw_err *err)
+int bw_schedule_create(const struct bw_ir *tensors, const bool *is_input, uint32_t buffer_count,
+                       const bw_node *outputs, uint32_t output_count, struct bw_schedule **out,
+                       struct bw_err *err)
 {
     struct bw_schedule *schedule = calloc(1, sizeof *schedule);
     if (!schedule)
         return bw_fail(err, -ENOMEM, "schedule", "new schedule");
-    struct scheduler s = {.tensors = tensors, .is_input = is_input, .buffer_count = buffer_count, .schedule = schedule};
+    struct scheduler s = {
+        .tensors = tensors, .is_input = is_input, .buffer_count = buffer_count, .schedule = schedule};
     int rc = bw_ir_create(&schedule->ir, err);
     s.ir = schedule->ir;
     s.nodes = calloc(bw_ir_count(tensors), sizeof *s.nodes);

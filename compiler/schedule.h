@@ -1,9 +1,9 @@
 /* From a tensor graph to kernels: which values are stored, and one kernel-stage graph for each.
  *
- * Everything between two stored values is recomputed inside the kernel that needs it, at the index that it needs: movement
- * operations become index arithmetic, PAD becomes a gate, GATHER an index that is loaded or computed. The rules of what is stored are in
- * schedule.c. Kernels are graphs in one ir whose parameters and ranges are numbered from 0 in each, so that equal
- * kernels are one node. */
+ * Everything between two stored values is recomputed inside the kernel that needs it, at the index that it
+ * needs: movement operations become index arithmetic, PAD becomes a gate, GATHER an index that is loaded or
+ * computed. The rules of what is stored are in schedule.c. Kernels are graphs in one ir whose parameters and
+ * ranges are numbered from 0 in each, so that equal kernels are one node. */
 #ifndef BW_COMPILER_SCHEDULE_H
 #define BW_COMPILER_SCHEDULE_H
 
@@ -40,8 +40,9 @@ struct bw_schedule {
 };
 
 /* is_input tells by number of BUFFER node which are given anew at each run. Errors name the node. */
-int bw_schedule_create(const struct bw_ir *tensors, const bool *is_input, uint32_t buffer_count, const bw_node *outputs,
-                       uint32_t output_count, struct bw_schedule **schedule, struct bw_err *err);
+int bw_schedule_create(const struct bw_ir *tensors, const bool *is_input, uint32_t buffer_count,
+                       const bw_node *outputs, uint32_t output_count, struct bw_schedule **schedule,
+                       struct bw_err *err);
 void bw_schedule_destroy(struct bw_schedule *schedule);
 
 #endif

@@ -1,4 +1,5 @@
-/* How a value at an index becomes values of its sources at theirs: the whole of movement lives here. See schedule.h. */
+/* How a value at an index becomes values of its sources at theirs: the whole of movement lives here. See
+ * schedule.h. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -26,7 +27,9 @@ void bw_schedule_unflatten(struct bw_ir *ir, bw_node flat, const struct bw_shape
         bool outermost = true; /* everything above is 1: no modulus needed */
         for (uint32_t k = 0; k < i; k++)
             outermost &= shape->dims[k] == 1;
-        index[i] = shape->dims[i] == 1 ? bw_sym_const(ir, 0) : outermost ? rest : bw_sym_mod(ir, rest, shape->dims[i]);
+        index[i] = shape->dims[i] == 1 ? bw_sym_const(ir, 0)
+                   : outermost         ? rest
+                                       : bw_sym_mod(ir, rest, shape->dims[i]);
         stride *= shape->dims[i];
     }
 }
@@ -52,8 +55,10 @@ static void reshape_index(struct bw_ir *ir, const struct bw_shape *from, const b
             else
                 to_size *= to->dims[to_end++];
         } while (from_size != to_size);
-        struct bw_shape from_slice = shape_slice(from, from_at, from_end), to_slice = shape_slice(to, to_at, to_end);
-        bw_schedule_unflatten(ir, bw_schedule_flatten(ir, &from_slice, from_index + from_at), &to_slice, to_index + to_at);
+        struct bw_shape from_slice = shape_slice(from, from_at, from_end),
+                        to_slice = shape_slice(to, to_at, to_end);
+        bw_schedule_unflatten(ir, bw_schedule_flatten(ir, &from_slice, from_index + from_at), &to_slice,
+                              to_index + to_at);
         from_at = from_end;
         to_at = to_end;
     }
@@ -65,10 +70,13 @@ static bool request_equal(const struct request *a, const struct request *b)
            !memcmp(a->index, b->index, a->rank * sizeof *a->index);
 }
 
-struct request *bw_schedule_request(struct scheduler *s, bw_node node, const struct request *user, uint32_t rank,
-                                    const bw_node *index, bw_node gate)
+struct request *bw_schedule_request(struct scheduler *s, bw_node node, const struct request *user,
+                                    uint32_t rank, const bw_node *index, bw_node gate)
 {
-    struct request wanted = {.group = user->group, .rank = rank, .gate = gate, .points = user->points,
+    struct request wanted = {.group = user->group,
+                             .rank = rank,
+                             .gate = gate,
+                             .points = user->points,
                              .in_reduce = user->in_reduce};
     struct node_state *state = &s->nodes[node];
     for (uint32_t i = 0; i < rank; i++)
@@ -101,7 +109,8 @@ static int expand_pad(struct scheduler *s, bw_node node, struct request *request
     for (uint32_t i = 0; i < shape->rank; i++) {
         bw_node at = request->index[i];
         if (bounds->low[i])
-            inside = bw_sym_and(s->ir, inside, bw_sym_less(s->ir, bw_sym_const(s->ir, bounds->low[i] - 1), at));
+            inside =
+                bw_sym_and(s->ir, inside, bw_sym_less(s->ir, bw_sym_const(s->ir, bounds->low[i] - 1), at));
         if (bounds->high[i])
             inside = bw_sym_and(s->ir, inside,
                                 bw_sym_less(s->ir, at, bw_sym_const(s->ir, bounds->low[i] + shape->dims[i])));
@@ -113,7 +122,8 @@ static int expand_pad(struct scheduler *s, bw_node node, struct request *request
         gate = 0;
     request->inside = gate;
     request->sources[0] = bw_schedule_request(s, x, request, shape->rank, index, gate);
-    request->sources[1] = bw_schedule_request(s, bw_ir_source(s->tensors, node, 1), request, 0, NULL, request->gate);
+    request->sources[1] =
+        bw_schedule_request(s, bw_ir_source(s->tensors, node, 1), request, 0, NULL, request->gate);
     return request->sources[0] && request->sources[1] ? 0 : -ENOMEM;
 }
 
@@ -146,8 +156,10 @@ static int assign_buffer(struct scheduler *s, bw_node node)
     state->must_store = true;
     if (state->buffer)
         return 0;
-    struct bw_schedule_buffer buffer = {.kind = BW_SCHEDULE_STORED, .dtype = bw_ir_dtype(s->tensors, node),
-                                        .elements = bw_ir_elements(s->tensors, node), .once = state->constant};
+    struct bw_schedule_buffer buffer = {.kind = BW_SCHEDULE_STORED,
+                                        .dtype = bw_ir_dtype(s->tensors, node),
+                                        .elements = bw_ir_elements(s->tensors, node),
+                                        .once = state->constant};
     if (bw_vec_push(&s->schedule->buffers, buffer))
         return -ENOMEM;
     state->buffer = (uint32_t)s->schedule->buffers.count;
@@ -159,7 +171,8 @@ int bw_schedule_assign_buffer(struct scheduler *s, bw_node node)
     return assign_buffer(s, node);
 }
 
-/* Values of a node that is cheap and reads at most plain buffers, at once: a GATHER needs its index before its data's request can be made. */
+/* Values of a node that is cheap and reads at most plain buffers, at once: a GATHER needs its index before
+ * its data's request can be made. */
 static bw_node value_now(struct scheduler *s, bw_node node, struct request *request)
 {
     if (request->value)
@@ -184,11 +197,13 @@ static int expand_gather(struct scheduler *s, bw_node node, struct request *requ
     for (uint32_t i = 0; i < rank; i++) {
         bw_node at = bw_ir_source(s->tensors, node, i + 1);
         if (s->nodes[at].has_reduce || s->nodes[at].cost > INDEX_COST_MAX) {
-            bw_node base = bw_ir_op(s->tensors, at) == BW_OP_CONTIGUOUS ? bw_ir_source(s->tensors, at, 0) : at;
+            bw_node base =
+                bw_ir_op(s->tensors, at) == BW_OP_CONTIGUOUS ? bw_ir_source(s->tensors, at, 0) : at;
             if (assign_buffer(s, base))
                 return -ENOMEM;
         }
-        struct request *made = bw_schedule_request(s, at, request, request->rank, request->index, request->gate);
+        struct request *made =
+            bw_schedule_request(s, at, request, request->rank, request->index, request->gate);
         bw_node value = made ? value_now(s, at, made) : 0;
         if (!value)
             return -ENOMEM;
@@ -202,7 +217,8 @@ static int expand_gather(struct scheduler *s, bw_node node, struct request *requ
 static void movement_index(struct scheduler *s, bw_node node, const struct request *request, bw_node *index)
 {
     const struct bw_ir *tensors = s->tensors;
-    const struct bw_shape *from = bw_ir_shape(tensors, bw_ir_source(tensors, node, 0)), *to = bw_ir_shape(tensors, node);
+    const struct bw_shape *from = bw_ir_shape(tensors, bw_ir_source(tensors, node, 0)),
+                          *to = bw_ir_shape(tensors, node);
     uint64_t arg = bw_ir_arg(tensors, node);
     if (bw_ir_op(tensors, node) == BW_OP_RESHAPE) {
         reshape_index(s->ir, to, request->index, from, index);
@@ -223,7 +239,9 @@ static void movement_index(struct scheduler *s, bw_node node, const struct reque
             break;
         }
         case BW_OP_FLIP:
-            index[i] = arg >> i & 1 ? bw_sym_binary(s->ir, BW_OP_SUB, bw_sym_const(s->ir, from->dims[i] - 1), at) : at;
+            index[i] = arg >> i & 1
+                           ? bw_sym_binary(s->ir, BW_OP_SUB, bw_sym_const(s->ir, from->dims[i] - 1), at)
+                           : at;
             break;
         default:
             index[i] = at;
@@ -291,8 +309,8 @@ static bw_node value_pad(struct scheduler *s, const struct request *request)
     bw_node x = request->sources[0]->value, value = request->sources[1]->value, gate = request->inside;
     if (!gate)
         return x;
-    if (bw_ir_op(s->ir, x) == BW_OP_LOAD && bw_ir_source_count(s->ir, x) == 4 && bw_ir_source(s->ir, x, 2) == gate &&
-        bw_ir_op(s->ir, value) == BW_OP_CONST)
+    if (bw_ir_op(s->ir, x) == BW_OP_LOAD && bw_ir_source_count(s->ir, x) == 4 &&
+        bw_ir_source(s->ir, x, 2) == gate && bw_ir_op(s->ir, value) == BW_OP_CONST)
         return bw_ir_load(s->ir, bw_ir_source(s->ir, x, 0), bw_ir_source(s->ir, x, 1), gate, value);
     return bw_ir_ternary(s->ir, BW_OP_WHERE, gate, x, value);
 }
@@ -305,15 +323,16 @@ bw_node bw_schedule_value(struct scheduler *s, bw_node node, struct request *req
         return value_load(s, node, request);
     switch (op) {
     case BW_OP_CONST:
-        return bw_ir_add(s->ir, BW_OP_CONST, bw_ir_dtype(s->tensors, node), bw_ir_arg(s->tensors, node), NULL, 0);
+        return bw_ir_add(s->ir, BW_OP_CONST, bw_ir_dtype(s->tensors, node), bw_ir_arg(s->tensors, node), NULL,
+                         0);
     case BW_OP_INDEXES:
         return bw_sym_cast(s->ir, bw_ir_dtype(s->tensors, node),
                            request->index[bw_ir_indexes_axis(s->tensors, node)]);
     case BW_OP_PAD:
         return value_pad(s, request);
     case BW_OP_REDUCE:
-        return bw_ir_fold(s->ir, bw_ir_reduce_op(s->tensors, node), request->sources[0]->value, request->range_list,
-                          request->range_count);
+        return bw_ir_fold(s->ir, bw_ir_reduce_op(s->tensors, node), request->sources[0]->value,
+                          request->range_list, request->range_count);
     default:
         break;
     }

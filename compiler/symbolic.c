@@ -1,7 +1,7 @@
 /* Rules of division, modulus, comparison and conjunction over canonical sums: see symbolic.h.
  *
- * Throughout, "/" and "%" are FLOOR_DIV and FLOOR_MOD by a positive constant d. A rule that looks at bounds is used only
- * where all partial sums stay below 2^62 in magnitude, so that nothing wraps. */
+ * Throughout, "/" and "%" are FLOOR_DIV and FLOOR_MOD by a positive constant d. A rule that looks at bounds
+ * is used only where all partial sums stay below 2^62 in magnitude, so that nothing wraps. */
 #include "compiler/symbolic.h"
 
 #include <assert.h>
@@ -222,7 +222,8 @@ static bw_node less_canonical(struct bw_ir *ir, struct bw_sum *sum, int64_t limi
     }
     bw_node x;
     if (sum->count == 1 && sum->terms[0].factor * sum->terms[0].factor == 1 &&
-        is_div_by_const(ir, sum->terms[0].atom, BW_OP_FLOOR_DIV, &x, &d) && limit > -SAFE / d && limit < SAFE / d) {
+        is_div_by_const(ir, sum->terms[0].atom, BW_OP_FLOOR_DIV, &x, &d) && limit > -SAFE / d &&
+        limit < SAFE / d) {
         if (sum->terms[0].factor == 1) /* x / d < c is x < c * d */
             return bw_sym_less(ir, x, bw_sym_const(ir, limit * d));
         /* -(x / d) < c is x / d >= 1 - c is x >= (1 - c) * d */
@@ -356,7 +357,8 @@ static bw_node cast_to_index(struct bw_ir *ir, bw_node x)
     }
     bool arithmetic = op == BW_OP_ADD || op == BW_OP_SUB || op == BW_OP_MUL || op == BW_OP_FLOOR_DIV ||
                       op == BW_OP_FLOOR_MOD || op == BW_OP_MIN || op == BW_OP_MAX;
-    if (!arithmetic || !bounded(ir, x) || !bounded(ir, bw_ir_source(ir, x, 0)) || !bounded(ir, bw_ir_source(ir, x, 1)))
+    if (!arithmetic || !bounded(ir, x) || !bounded(ir, bw_ir_source(ir, x, 0)) ||
+        !bounded(ir, bw_ir_source(ir, x, 1)))
         return bw_ir_cast(ir, BW_I64, x);
     bw_node a = bw_sym_cast(ir, BW_I64, bw_ir_source(ir, x, 0));
     bw_node b = bw_sym_cast(ir, BW_I64, bw_ir_source(ir, x, 1));

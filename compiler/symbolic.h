@@ -1,9 +1,10 @@
 /* Symbolic simplification of index arithmetic.
  *
- * Movement operations become arithmetic on ranges; what makes that cheap is that (r * 8 + s) / 8 is r and that
- * r / 8 * 8 + r % 8 is r. Builders here keep sums of i64 nodes in one canonical form (constant last, terms in a fixed
- * order), divide and compare by interval analysis, and otherwise fall through to the builders of ir.h. Every rule is exact
- * for every value that the bounds admit (fuzzed by evaluation in tests/unit/compiler/symbolic_test.c). */
+ * Movement operations become arithmetic on ranges; what makes that cheap is that (r * 8 + s) / 8 is r and
+ * that r / 8 * 8 + r % 8 is r. Builders here keep sums of i64 nodes in one canonical form (constant last,
+ * terms in a fixed order), divide and compare by interval analysis, and otherwise fall through to the
+ * builders of ir.h. Every rule is exact for every value that the bounds admit (fuzzed by evaluation in
+ * tests/unit/compiler/symbolic_test.c). */
 #ifndef BW_COMPILER_SYMBOLIC_H
 #define BW_COMPILER_SYMBOLIC_H
 

@@ -92,14 +92,14 @@ static bool quotient_from(struct bw_ir *ir, bw_node node, struct quotient *quoti
     *quotient = (struct quotient){node, 1, 0};
     int64_t value;
     bool found = false;
-    if (bw_ir_op(ir, node) == BW_OP_FLOOR_MOD && bw_ir_const_value_int(ir, bw_ir_source(ir, node, 1), &value) &&
-        value > 0) {
+    if (bw_ir_op(ir, node) == BW_OP_FLOOR_MOD &&
+        bw_ir_const_value_int(ir, bw_ir_source(ir, node, 1), &value) && value > 0) {
         quotient->modulus = value;
         quotient->x = node = bw_ir_source(ir, node, 0);
         found = true;
     }
-    if (bw_ir_op(ir, node) == BW_OP_FLOOR_DIV && bw_ir_const_value_int(ir, bw_ir_source(ir, node, 1), &value) &&
-        value > 0) {
+    if (bw_ir_op(ir, node) == BW_OP_FLOOR_DIV &&
+        bw_ir_const_value_int(ir, bw_ir_source(ir, node, 1), &value) && value > 0) {
         quotient->divisor = value;
         quotient->x = bw_ir_source(ir, node, 0);
         found = true;
@@ -111,12 +111,13 @@ static bool quotient_from(struct bw_ir *ir, bw_node node, struct quotient *quoti
 static bool recombine_pair(struct bw_ir *ir, struct bw_sum *sum, uint32_t high_at, uint32_t low_at)
 {
     struct quotient high, low;
-    if (!quotient_from(ir, sum->terms[high_at].atom, &high) || !quotient_from(ir, sum->terms[low_at].atom, &low) ||
-        !low.modulus || high.x != low.x)
+    if (!quotient_from(ir, sum->terms[high_at].atom, &high) ||
+        !quotient_from(ir, sum->terms[low_at].atom, &low) || !low.modulus || high.x != low.x)
         return false;
     int64_t divisor, factor, modulus = 0;
     if (__builtin_mul_overflow(low.divisor, low.modulus, &divisor) || divisor != high.divisor ||
-        __builtin_mul_overflow(sum->terms[low_at].factor, low.modulus, &factor) || factor != sum->terms[high_at].factor ||
+        __builtin_mul_overflow(sum->terms[low_at].factor, low.modulus, &factor) ||
+        factor != sum->terms[high_at].factor ||
         (high.modulus && __builtin_mul_overflow(high.modulus, low.modulus, &modulus)))
         return false;
     bw_node joined = bw_sym_div(ir, low.x, low.divisor);

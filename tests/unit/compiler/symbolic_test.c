@@ -1,5 +1,5 @@
-/* Goal: no rule of the index simplifier changes a value. Random expressions are built twice, plainly and through the simplifier,
- * and compared for every value of their ranges. */
+/* Goal: no rule of the index simplifier changes a value. Random expressions are built twice, plainly and
+ * through the simplifier, and compared for every value of their ranges. */
 #include <bellwire/err.h>
 
 #include <errno.h>
@@ -32,10 +32,12 @@ static int64_t evaluate(const struct bw_ir *ir, bw_node root, const int64_t *at)
             values[node] = bw_scalar_cast(bw_ir_dtype(ir, node), bw_ir_dtype(ir, bw_ir_source(ir, node, 0)),
                                           values[bw_ir_source(ir, node, 0)]);
         else if (bw_ir_source_count(ir, node) == 1)
-            values[node] = bw_scalar_unary(op, bw_ir_dtype(ir, bw_ir_source(ir, node, 0)), values[bw_ir_source(ir, node, 0)]);
+            values[node] = bw_scalar_unary(op, bw_ir_dtype(ir, bw_ir_source(ir, node, 0)),
+                                           values[bw_ir_source(ir, node, 0)]);
         else
-            values[node] = bw_scalar_binary(op, bw_ir_dtype(ir, bw_ir_source(ir, node, 0)),
-                                            values[bw_ir_source(ir, node, 0)], values[bw_ir_source(ir, node, 1)]);
+            values[node] =
+                bw_scalar_binary(op, bw_ir_dtype(ir, bw_ir_source(ir, node, 0)),
+                                 values[bw_ir_source(ir, node, 0)], values[bw_ir_source(ir, node, 1)]);
     }
     int64_t value = values[root].i;
     free(values);
@@ -57,32 +59,41 @@ static struct pair random_node(struct bw_ir *ir, struct bw_rng *rng, const struc
     switch (bw_rng_below(rng, 9)) {
     case 0:
     case 1:
-        return (struct pair){bw_ir_binary(ir, BW_OP_ADD, a.plain, b.plain), bw_sym_binary(ir, BW_OP_ADD, a.simple, b.simple)};
+        return (struct pair){bw_ir_binary(ir, BW_OP_ADD, a.plain, b.plain),
+                             bw_sym_binary(ir, BW_OP_ADD, a.simple, b.simple)};
     case 2:
-        return (struct pair){bw_ir_binary(ir, BW_OP_SUB, a.plain, b.plain), bw_sym_binary(ir, BW_OP_SUB, a.simple, b.simple)};
+        return (struct pair){bw_ir_binary(ir, BW_OP_SUB, a.plain, b.plain),
+                             bw_sym_binary(ir, BW_OP_SUB, a.simple, b.simple)};
     case 3:
-        return (struct pair){bw_ir_binary(ir, BW_OP_MUL, a.plain, f), bw_sym_binary(ir, BW_OP_MUL, a.simple, f)};
+        return (struct pair){bw_ir_binary(ir, BW_OP_MUL, a.plain, f),
+                             bw_sym_binary(ir, BW_OP_MUL, a.simple, f)};
     case 4:
     case 5:
-        return (struct pair){bw_ir_binary(ir, BW_OP_FLOOR_DIV, a.plain, d), bw_sym_binary(ir, BW_OP_FLOOR_DIV, a.simple, d)};
+        return (struct pair){bw_ir_binary(ir, BW_OP_FLOOR_DIV, a.plain, d),
+                             bw_sym_binary(ir, BW_OP_FLOOR_DIV, a.simple, d)};
     case 6:
     case 7:
-        return (struct pair){bw_ir_binary(ir, BW_OP_FLOOR_MOD, a.plain, d), bw_sym_binary(ir, BW_OP_FLOOR_MOD, a.simple, d)};
+        return (struct pair){bw_ir_binary(ir, BW_OP_FLOOR_MOD, a.plain, d),
+                             bw_sym_binary(ir, BW_OP_FLOOR_MOD, a.simple, d)};
     default:
-        return (struct pair){bw_ir_binary(ir, BW_OP_ADD, a.plain, f), bw_sym_binary(ir, BW_OP_ADD, a.simple, f)};
+        return (struct pair){bw_ir_binary(ir, BW_OP_ADD, a.plain, f),
+                             bw_sym_binary(ir, BW_OP_ADD, a.simple, f)};
     }
 }
 
-static struct pair random_condition(struct bw_ir *ir, struct bw_rng *rng, const struct pair *known, uint32_t count)
+static struct pair random_condition(struct bw_ir *ir, struct bw_rng *rng, const struct pair *known,
+                                    uint32_t count)
 {
     struct pair a = known[bw_rng_below(rng, count)], b = known[bw_rng_below(rng, count)];
     bw_node limit = bw_sym_const(ir, (int64_t)bw_rng_below(rng, 30) - 10);
     if (bw_rng_below(rng, 2))
         b = (struct pair){limit, limit};
     enum bw_op op = bw_rng_below(rng, 4) ? BW_OP_LESS : BW_OP_EQUAL;
-    struct pair condition = {bw_ir_binary(ir, op, a.plain, b.plain), bw_sym_binary(ir, op, a.simple, b.simple)};
+    struct pair condition = {bw_ir_binary(ir, op, a.plain, b.plain),
+                             bw_sym_binary(ir, op, a.simple, b.simple)};
     if (bw_rng_below(rng, 3) == 0)
-        condition = (struct pair){bw_ir_unary(ir, BW_OP_NOT, condition.plain), bw_sym_not(ir, condition.simple)};
+        condition =
+            (struct pair){bw_ir_unary(ir, BW_OP_NOT, condition.plain), bw_sym_not(ir, condition.simple)};
     return condition;
 }
 
