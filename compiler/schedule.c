@@ -21,7 +21,7 @@
 #include "compiler/symbolic.h"
 
 /* In simple operations per element: a store, its loads, and a share of one more kernel. */
-static const double STORE_COST = 16;
+static const double STORE_COST = 32;
 static const float COST_MAX = 1e6f;
 static const int64_t ONCE_BYTES_MAX =
     64 << 20; /* larger folded constants would cost more memory than they save */
