@@ -134,6 +134,34 @@ static bool stored_once(const struct scheduler *s, bw_node node)
     return false;
 }
 
+enum { COST_WALK_MAX = 256 }; /* nodes; whatever is larger is worth storing */
+
+/* Cost of one element with every shared value counted once; state->cost counts it for each of its users. */
+static double shared_cost(const struct scheduler *s, bw_node root)
+{
+    bw_node seen[COST_WALK_MAX] = {root};
+    uint32_t count = 1;
+    double cost = 0;
+    for (uint32_t at = 0; at < count; at++) {
+        const struct node_state *state = &s->nodes[seen[at]];
+        bool arithmetic_on_indexes = !state->reads_memory;
+        if (bw_op_is_elementwise(bw_ir_op(s->tensors, seen[at])))
+            cost += operation_cost(s->tensors, seen[at]) * (arithmetic_on_indexes ? 0.5 : 1);
+        bool broadcasts_stored = state->cost <= 0.01f;
+        for (uint32_t i = 0; i < bw_ir_source_count(s->tensors, seen[at]) && !broadcasts_stored; i++) {
+            bw_node source = bw_ir_source(s->tensors, seen[at], i);
+            uint32_t k = 0;
+            while (k < count && seen[k] != source)
+                k++;
+            if (k == COST_WALK_MAX)
+                return (double)COST_MAX;
+            if (k == count)
+                seen[count++] = source;
+        }
+    }
+    return cost;
+}
+
 static bool wants_store(const struct scheduler *s, bw_node node)
 {
     const struct node_state *state = &s->nodes[node];
@@ -153,7 +181,9 @@ static bool wants_store(const struct scheduler *s, bw_node node)
     double evaluations = points / (elements > 0 ? elements : 1);
     if (state->has_reduce)
         return state->request_count > 1 || gated || in_reduce || evaluations > 1.001;
-    return state->cost * (evaluations - 1) > STORE_COST;
+    if (state->cost * (evaluations - 1) <= STORE_COST)
+        return false;
+    return shared_cost(s, node) * (evaluations - 1) > STORE_COST;
 }
 
 /* A group for a node that is stored, with one range per axis that has more than one element. */
