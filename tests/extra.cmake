@@ -14,3 +14,7 @@ if(BW_FUZZ)
     add_dependencies(fuzz_targets fuzz_${name})
   endforeach()
 endif()
+
+if(TARGET unit.iface.kfd_uapi)
+  target_include_directories(unit.iface.kfd_uapi PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/compat)
+endif()
