@@ -58,6 +58,8 @@ void bw_encoder_word(struct bw_encoder *encoder, uint32_t word);
 void bw_encoder_operand32(struct bw_encoder *encoder, struct bw_operand operand, unsigned shift,
                           uint32_t mask, uint32_t base);
 void bw_encoder_operand64(struct bw_encoder *encoder, struct bw_operand operand, unsigned shift);
+/* A patch of a word that was, or will be, appended otherwise: arguments inside a block that a driver wrote. */
+void bw_encoder_patch(struct bw_encoder *encoder, const struct bw_patch *patch);
 void bw_encoder_free(struct bw_encoder *encoder);
 
 /* Device memory as drivers hand it out. */

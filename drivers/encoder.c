@@ -35,7 +35,7 @@ void bw_encoder_word(struct bw_encoder *encoder, uint32_t word)
     encoder->words[encoder->count++] = word;
 }
 
-static void encoder_patch(struct bw_encoder *encoder, const struct bw_patch *patch)
+void bw_encoder_patch(struct bw_encoder *encoder, const struct bw_patch *patch)
 {
     if (encoder_grow(encoder, (void **)&encoder->patches, encoder->patch_count, &encoder->patch_capacity,
                      PATCHES_FIRST, sizeof *encoder->patches))
@@ -52,7 +52,7 @@ void bw_encoder_operand32(struct bw_encoder *encoder, struct bw_operand operand,
         bw_encoder_word(encoder, base | ((uint32_t)(operand.addend >> shift) & mask));
         return;
     }
-    encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend, (uint8_t)shift,
+    bw_encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend, (uint8_t)shift,
                                               false, mask});
     bw_encoder_word(encoder, base);
 }
@@ -65,7 +65,7 @@ void bw_encoder_operand64(struct bw_encoder *encoder, struct bw_operand operand,
         bw_encoder_word(encoder, bw_hi32(operand.addend >> shift));
         return;
     }
-    encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend, (uint8_t)shift,
+    bw_encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend, (uint8_t)shift,
                                               true, UINT32_MAX});
     bw_encoder_word(encoder, 0);
     bw_encoder_word(encoder, 0);

@@ -1,7 +1,6 @@
 /* What every implementation of the OS seam shares. */
 #include <bellwire/sys.h>
 
-#include "iface/kfd.h"
 #include "iface/sys_util.h"
 
 #include <errno.h>
@@ -15,7 +14,8 @@ void bw_sys_destroy(struct bw_sys *sys)
 {
     if (!sys)
         return;
-    bw_kfd_process_end(sys);
+    free(sys->kfd);
+    sys->kfd = NULL;
     sys->ops->destroy(sys);
 }
 

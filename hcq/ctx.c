@@ -1,0 +1,161 @@
+/* Contexts: see include/bellwire/ctx.h. The only place of the library that reads the environment. */
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "hcq/hcq.h"
+
+#define FORK_MARK 0x62656c6c77697265ull /* "bellwire": what a forked child does not see any more */
+#define NS_PER_MS 1000000ull
+
+enum {
+    FORK_PAGE_BYTES = 4096,
+    TURN_SPINS = 1000, /* a submission takes a few microseconds; then the other thread may need this CPU */
+    THREADS_MAX = 1024,
+};
+
+static int number_read(const char *name, uint64_t maximum, uint64_t *value, struct bw_err *err)
+{
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return 0;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno || *end || *text == '-' || number > maximum) {
+        bw_fail(err, -EINVAL, "config", "environment variable %s", name);
+        bw_err_expected(err, "a number up to %llu", (unsigned long long)maximum);
+        bw_err_observed(err, "%.80s", text);
+        return -EINVAL;
+    }
+    *value = number;
+    return 0;
+}
+
+int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *err)
+{
+    uint64_t wait_ms = 0, host_threads = 0, mock_threads = 0;
+    *config = (struct bw_ctx_config){.size = sizeof *config};
+    int rc = number_read("BW_WAIT_MS", UINT64_MAX / NS_PER_MS, &wait_ms, err);
+    if (!rc)
+        rc = number_read("BW_HOST_THREADS", THREADS_MAX, &host_threads, err);
+    if (!rc)
+        rc = number_read("BW_MOCK_THREADS", THREADS_MAX, &mock_threads, err);
+    if (rc)
+        return rc;
+    const char *device = getenv("BW_DEV");
+    config->device = device && *device ? device : NULL;
+    config->wait_ns = wait_ms * NS_PER_MS;
+    config->host_threads = (uint32_t)host_threads;
+    config->mock_threads = (uint32_t)mock_threads;
+    config->cache_dir = getenv("BW_CACHE");
+    return 0;
+}
+
+/* Takes over what the caller's struct has, which may be of an older size. */
+static int config_copy(struct bw_ctx *ctx, const struct bw_ctx_config *config, struct bw_err *err)
+{
+    ctx->config = (struct bw_ctx_config){.size = sizeof ctx->config};
+    if (config) {
+        if (config->size < offsetof(struct bw_ctx_config, device) || config->size > sizeof *config) {
+            bw_fail(err, -EINVAL, "config", "size of struct bw_ctx_config");
+            bw_err_expected(err, "at most %zu", sizeof *config);
+            bw_err_observed(err, "%llu", (unsigned long long)config->size);
+            return -EINVAL;
+        }
+        memcpy(&ctx->config, config, config->size);
+        ctx->config.size = sizeof ctx->config;
+    }
+    const char *device = ctx->config.device, *cache_dir = ctx->config.cache_dir;
+    ctx->config.device = device ? strdup(device) : NULL;
+    ctx->config.cache_dir = cache_dir ? strdup(cache_dir) : NULL;
+    if ((device && !ctx->config.device) || (cache_dir && !ctx->config.cache_dir))
+        return bw_fail(err, -ENOMEM, "config", "context");
+    if (!ctx->config.wait_ns)
+        ctx->config.wait_ns = BW_HCQ_WAIT_NS_DEFAULT;
+    return 0;
+}
+
+static int fork_page_map(struct bw_ctx *ctx, struct bw_err *err)
+{
+    struct bw_map_request request = {
+        .fd = -1, .size_bytes = FORK_PAGE_BYTES, .writable = true, .wipe_on_fork = true};
+    int rc = ctx->host_sys->ops->map(ctx->host_sys, &request, &ctx->fork_page);
+    if (rc)
+        return bw_fail(err, rc, "config", "a page that is wiped on fork");
+    bw_wr64(&ctx->fork_page, 0, FORK_MARK);
+    return 0;
+}
+
+int bw_ctx_create(const struct bw_ctx_config *config, struct bw_ctx **out, struct bw_err *err)
+{
+    struct bw_ctx *ctx = calloc(1, sizeof *ctx);
+    if (!ctx)
+        return bw_fail(err, -ENOMEM, "config", "context");
+    pthread_mutex_init(&ctx->lock, NULL);
+    int rc = config_copy(ctx, config, err);
+    if (!rc) {
+        rc = bw_sys_host_create(&ctx->host_sys);
+        if (rc)
+            bw_fail(err, rc, "config", "operating system interface");
+    }
+    if (!rc)
+        rc = fork_page_map(ctx, err);
+    if (rc) {
+        bw_ctx_destroy(ctx);
+        return rc;
+    }
+    ctx->sys = ctx->config.sys ? ctx->config.sys : ctx->host_sys;
+    *out = ctx;
+    return 0;
+}
+
+void bw_ctx_destroy(struct bw_ctx *ctx)
+{
+    if (!ctx)
+        return;
+    for (uint32_t i = 0; i < BW_HCQ_DEVICES_MAX; i++)
+        assert(!ctx->devices[i]); /* the caller closes its devices first */
+    assert(!ctx->machines);
+    if (ctx->fork_page.size_bytes)
+        ctx->host_sys->ops->unmap(ctx->host_sys, &ctx->fork_page);
+    if (ctx->host_sys)
+        bw_sys_destroy(ctx->host_sys);
+    pthread_mutex_destroy(&ctx->lock);
+    free((char *)(uintptr_t)ctx->config.device);
+    free((char *)(uintptr_t)ctx->config.cache_dir);
+    free(ctx);
+}
+
+const struct bw_ctx_config *bw_ctx_config(const struct bw_ctx *ctx)
+{
+    return &ctx->config;
+}
+
+struct bw_sys *bw_ctx_sys(struct bw_ctx *ctx)
+{
+    return ctx->sys;
+}
+
+bool bw_ctx_forked(const struct bw_ctx *ctx)
+{
+    return bw_rd64(&ctx->fork_page, 0) != FORK_MARK;
+}
+
+void bw_hcq_turn_take(struct bw_ctx *ctx)
+{
+    for (uint32_t spin = 0; __atomic_exchange_n(&ctx->turn, 1, __ATOMIC_ACQUIRE); spin++) {
+        if (spin >= TURN_SPINS)
+            sched_yield();
+    }
+}
+
+void bw_hcq_turn_give(struct bw_ctx *ctx)
+{
+    assert(__atomic_load_n(&ctx->turn, __ATOMIC_RELAXED) == 1);
+    __atomic_store_n(&ctx->turn, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,274 @@
+/* Which operation has to wait for which: read after write, write after write, write after read, by byte.
+ *
+ * Every queue has a vector of positions: `known[p]` says that whatever it runs next runs after operation
+ * known[p] of queue p, because of a wait or a barrier already given. A dependency that is known costs
+ * nothing; a wait brings the producer's own vector along, so what follows through a third queue is not waited
+ * for again. `acquired[p]` is the same for data: caches were invalidated since.
+ *
+ * For one producer queue the newest operation is enough: a signal is written, and a barrier passed, after all
+ * earlier work of its queue. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "hcq/plan.h"
+
+/* One block or one input. Values in the maps are indices of operations. */
+struct space {
+    struct bw_interval_map writes; /* last writer of each byte */
+    struct bw_interval_map *reads; /* per queue: newest reader of each byte since its last write */
+};
+
+struct tracker {
+    struct bw_plan *plan;
+    struct bw_err *err;
+    uint32_t queue_count;
+    struct bw_map space_numbers;
+    BW_VEC(struct space) spaces;
+    bw_position *known, *acquired; /* [queue][producer queue] */
+    bw_position *clocks;           /* [operation][producer queue]: known when it was queued */
+    uint32_t *need, *need_data;    /* [producer queue]: newest operation to run after / to see, index + 1 */
+    bool *can_wait;                /* [queue][producer queue] */
+};
+
+static int no_memory(const struct tracker *tracker)
+{
+    return bw_fail(tracker->err, -ENOMEM, "graph", "dependencies of %zu operations",
+                   tracker->plan->operations.count);
+}
+
+static int space_find(struct tracker *tracker, const struct bw_place *place, struct space **space)
+{
+    uint64_t key = place->block ? place->block->id * 2 : place->input * 2ull + 1, number;
+    if (!bw_map_get(&tracker->space_numbers, key, &number)) {
+        struct space fresh = {.reads = calloc(tracker->queue_count, sizeof *fresh.reads)};
+        number = tracker->spaces.count;
+        if (!fresh.reads)
+            return no_memory(tracker);
+        if (bw_vec_push(&tracker->spaces, fresh)) {
+            free(fresh.reads);
+            return no_memory(tracker);
+        }
+        if (bw_map_set(&tracker->space_numbers, key, number))
+            return no_memory(tracker);
+    }
+    *space = &tracker->spaces.data[number];
+    return 0;
+}
+
+static void need_note(struct tracker *tracker, uint64_t index, bool data)
+{
+    uint32_t queue = tracker->plan->operations.data[index].queue;
+    if (tracker->need[queue] < index + 1)
+        tracker->need[queue] = (uint32_t)index + 1;
+    if (data && tracker->need_data[queue] < index + 1)
+        tracker->need_data[queue] = (uint32_t)index + 1;
+}
+
+static void touch_needs(struct tracker *tracker, const struct space *space, const struct bw_touch *touch)
+{
+    BW_INTERVAL_EACH(&space->writes, handle, touch->place.offset, touch->size_bytes)
+    need_note(tracker, bw_interval_at(&space->writes, handle)->value, !touch->write);
+    if (!touch->write)
+        return;
+    for (uint32_t queue = 0; queue < tracker->queue_count; queue++) {
+        const struct bw_interval_map *reads = &space->reads[queue];
+        BW_INTERVAL_EACH(reads, handle, touch->place.offset, touch->size_bytes)
+        need_note(tracker, bw_interval_at(reads, handle)->value, false);
+    }
+}
+
+/* Collects what operation `index` needs, before it is itself recorded: an operation does not wait for itself.
+ */
+static int needs_collect(struct tracker *tracker, uint32_t index)
+{
+    const struct bw_operation *operation = &tracker->plan->operations.data[index];
+    memset(tracker->need, 0, tracker->queue_count * sizeof *tracker->need);
+    memset(tracker->need_data, 0, tracker->queue_count * sizeof *tracker->need_data);
+    for (uint32_t i = 0; i < operation->touch_count; i++) {
+        const struct bw_touch *touch = &tracker->plan->touches.data[operation->touch_begin + i];
+        struct space *space;
+        int rc = space_find(tracker, &touch->place, &space);
+        if (rc)
+            return rc;
+        touch_needs(tracker, space, touch);
+    }
+    return 0;
+}
+
+static int touch_record(struct tracker *tracker, const struct bw_touch *touch, uint32_t index)
+{
+    uint64_t offset = touch->place.offset, size_bytes = touch->size_bytes;
+    uint32_t queue = tracker->plan->operations.data[index].queue;
+    struct space *space;
+    int rc = space_find(tracker, &touch->place, &space);
+    if (rc)
+        return rc;
+    if (!touch->write)
+        return bw_interval_assign(&space->reads[queue], offset, size_bytes, index) ? no_memory(tracker) : 0;
+    for (uint32_t i = 0; i < tracker->queue_count; i++) {
+        if (space->reads[i].count && bw_interval_cut(&space->reads[i], offset, size_bytes))
+            return no_memory(tracker);
+    }
+    return bw_interval_assign(&space->writes, offset, size_bytes, index) ? no_memory(tracker) : 0;
+}
+
+/* Reads first: what the operation also writes has it as its writer, and needs no reader. */
+static int touches_record(struct tracker *tracker, uint32_t index)
+{
+    const struct bw_operation *operation = &tracker->plan->operations.data[index];
+    for (int write = 0; write < 2; write++) {
+        for (uint32_t i = 0; i < operation->touch_count; i++) {
+            const struct bw_touch *touch = &tracker->plan->touches.data[operation->touch_begin + i];
+            int rc = touch->write == (write == 1) ? touch_record(tracker, touch, index) : 0;
+            if (rc)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+static bw_position position_of(const struct tracker *tracker, uint32_t need)
+{
+    return need ? tracker->plan->operations.data[need - 1].position : 0;
+}
+
+static int wait_add(struct tracker *tracker, uint32_t index, uint32_t need)
+{
+    struct bw_plan *plan = tracker->plan;
+    struct bw_operation *operation = &plan->operations.data[index],
+                        *producer = &plan->operations.data[need - 1];
+    uint32_t count = tracker->queue_count;
+    bw_position *known = &tracker->known[operation->queue * count];
+    const bw_position *clock = &tracker->clocks[(uint64_t)(need - 1) * count];
+    struct bw_wait wait = {producer->queue, producer->position, need - 1,
+                           !tracker->can_wait[operation->queue * count + producer->queue]};
+    if (bw_vec_push(&plan->waits, wait))
+        return no_memory(tracker);
+    operation->wait_count++;
+    producer->signalled = true;
+    producer->host_signalled |= wait.on_host;
+    for (uint32_t i = 0; i < count; i++)
+        known[i] = clock[i] > known[i] ? clock[i] : known[i];
+    known[producer->queue] = producer->position;
+    return 0;
+}
+
+/* Newest first, so that what it brings along makes others unnecessary. */
+static int waits_give(struct tracker *tracker, uint32_t index)
+{
+    struct bw_operation *operation = &tracker->plan->operations.data[index];
+    const bw_position *known = &tracker->known[operation->queue * tracker->queue_count];
+    operation->wait_begin = (uint32_t)tracker->plan->waits.count;
+    for (;;) {
+        uint32_t newest = 0;
+        for (uint32_t p = 0; p < tracker->queue_count; p++) {
+            uint32_t need = tracker->need[p];
+            if (p != operation->queue && position_of(tracker, need) > known[p] && need > newest)
+                newest = need;
+        }
+        if (!newest)
+            return 0;
+        int rc = wait_add(tracker, index, newest);
+        if (rc)
+            return rc;
+    }
+}
+
+static void barriers_give(struct tracker *tracker, uint32_t index)
+{
+    struct bw_operation *operation = &tracker->plan->operations.data[index];
+    uint32_t own = operation->queue, count = tracker->queue_count;
+    bw_position *known = &tracker->known[own * count], *acquired = &tracker->acquired[own * count];
+    for (uint32_t p = 0; p < count; p++) {
+        if (p != own && position_of(tracker, tracker->need_data[p]) > acquired[p])
+            operation->barrier |= BW_BARRIER_ACQUIRE;
+    }
+    if (operation->barrier & BW_BARRIER_ACQUIRE)
+        memcpy(acquired, known, count * sizeof *known);
+    if (position_of(tracker, tracker->need[own]) > known[own] ||
+        position_of(tracker, tracker->need_data[own]) > acquired[own]) {
+        operation->barrier |= BW_BARRIER_EXECUTION;
+        known[own] = acquired[own] = operation->position - 1;
+    }
+}
+
+static int operation_track(struct tracker *tracker, uint32_t index)
+{
+    uint32_t count = tracker->queue_count, own = tracker->plan->operations.data[index].queue;
+    int rc = needs_collect(tracker, index);
+    if (!rc)
+        rc = waits_give(tracker, index);
+    if (rc)
+        return rc;
+    barriers_give(tracker, index);
+    memcpy(&tracker->clocks[(uint64_t)index * count], &tracker->known[own * count],
+           count * sizeof *tracker->known);
+    return touches_record(tracker, index);
+}
+
+/* The last operation of each queue signals, for whoever waits for the replay. */
+static void signals_number(struct bw_plan *plan)
+{
+    for (size_t i = 0; i < plan->operations.count; i++) {
+        struct bw_operation *operation = &plan->operations.data[i];
+        struct bw_plan_queue *queue = &plan->queues.data[operation->queue];
+        if (operation->position == queue->operation_count)
+            operation->signalled = operation->host_signalled = true;
+        if (operation->signalled)
+            operation->signal_number = ++queue->signal_count;
+    }
+}
+
+static int tracker_create(struct tracker *tracker)
+{
+    uint32_t count = tracker->queue_count;
+    size_t square = (size_t)count * count, operations = tracker->plan->operations.count;
+    tracker->known = calloc(square + 1, sizeof *tracker->known);
+    tracker->acquired = calloc(square + 1, sizeof *tracker->acquired);
+    tracker->clocks = calloc(operations * count + 1, sizeof *tracker->clocks);
+    tracker->need = calloc(count + 1, sizeof *tracker->need);
+    tracker->need_data = calloc(count + 1, sizeof *tracker->need_data);
+    tracker->can_wait = calloc(square + 1, sizeof *tracker->can_wait);
+    if (!tracker->known || !tracker->acquired || !tracker->clocks || !tracker->need || !tracker->need_data ||
+        !tracker->can_wait)
+        return no_memory(tracker);
+    for (uint32_t q = 0; q < count; q++) {
+        for (uint32_t p = 0; p < count; p++)
+            tracker->can_wait[q * count + p] = bw_plan_can_wait(tracker->plan, q, p);
+    }
+    return 0;
+}
+
+static void tracker_free(struct tracker *tracker)
+{
+    for (size_t i = 0; i < tracker->spaces.count; i++) {
+        struct space *space = &tracker->spaces.data[i];
+        bw_interval_map_free(&space->writes);
+        for (uint32_t queue = 0; queue < tracker->queue_count; queue++)
+            bw_interval_map_free(&space->reads[queue]);
+        free(space->reads);
+    }
+    bw_vec_free(&tracker->spaces);
+    bw_map_free(&tracker->space_numbers);
+    free(tracker->known);
+    free(tracker->acquired);
+    free(tracker->clocks);
+    free(tracker->need);
+    free(tracker->need_data);
+    free(tracker->can_wait);
+}
+
+int bw_hazards_find(struct bw_plan *plan, struct bw_err *err)
+{
+    struct tracker tracker = {.plan = plan, .err = err, .queue_count = (uint32_t)plan->queues.count};
+    int rc = tracker_create(&tracker);
+    for (uint32_t i = 0; i < plan->operations.count && !rc; i++)
+        rc = operation_track(&tracker, i);
+    if (!rc)
+        signals_number(plan);
+    tracker_free(&tracker);
+    return rc;
+}

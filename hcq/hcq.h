@@ -1,0 +1,235 @@
+/* Inside hcq/: contexts, devices, queues, memory blocks.
+ *
+ * Locks, in the order in which they may be taken together: device.transfer_lock, ctx.turn, ctx.lock,
+ * device.lock. A replay takes only ctx.turn. */
+#ifndef BW_HCQ_HCQ_H
+#define BW_HCQ_HCQ_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bellwire/graph.h>
+
+#include "drivers/driver.h"
+#include "hcq/timeline.h"
+#include "mem/interval.h"
+#include "mem/reuse.h"
+
+enum {
+    BW_HCQ_DEVICES_MAX = 64,  /* sets of devices are 64-bit masks */
+    BW_HCQ_QUEUES_MAX = 16,   /* of one device: more than any GPU's engines that we drive */
+    BW_HCQ_SIGNAL_BYTES = 64, /* a slot: a cache line of its own, so that waiters do not disturb neighbours */
+    BW_HCQ_SIGNAL_SLOTS = 2,  /* of a queue: the one in use and the next */
+    BW_HCQ_RECENT_COUNT = 16, /* submissions remembered per queue, for error texts */
+    BW_HCQ_FREED_COUNT = 64,  /* freed buffers remembered per device, for error texts */
+};
+
+#define BW_HCQ_WAIT_NS_DEFAULT  30000000000ull /* the slowest kernel that reports no progress in between */
+#define BW_HCQ_CACHED_BYTES_MAX (256ull << 20) /* kept for reuse on a device without VRAM of its own */
+#define BW_HCQ_STAGING_BYTES    (4ull << 20)   /* per slot; 1 ms of PCIe 3, well above the cost of a submit */
+
+struct bw_machine;
+
+struct bw_ctx {
+    struct bw_ctx_config config; /* strings are copies */
+    struct bw_sys *host_sys;
+    struct bw_sys *sys;                                /* config's, or host_sys */
+    struct bw_region fork_page;                        /* wiped in a forked child */
+    pthread_mutex_t lock;                              /* devices, machines */
+    struct bw_hcq_device *devices[BW_HCQ_DEVICES_MAX]; /* entries change under lock, read atomically */
+    struct bw_machine *machines;                       /* mock machines in use */
+    uint64_t block_serial;                             /* atomic: ids of blocks */
+    uint32_t turn;                                     /* atomic: see bw_hcq_turn_take */
+};
+
+/* What a command buffer is, in words, for errors: "kernel add_f32 and 3 more calls". */
+struct bw_hcq_label {
+    char text[96];
+};
+
+/* What a queue was given lately. */
+struct bw_hcq_submission {
+    struct bw_point last; /* its last signal */
+    struct bw_hcq_label label;
+};
+
+struct bw_hcq_queue {
+    struct bw_hcq_device *owner;
+    struct bw_queue *queue;
+    uint32_t number;           /* among the device's queues */
+    char label[24];            /* "compute 0" */
+    volatile uint64_t *signal; /* current slot, in the CPU's view */
+    uint64_t signal_offset;    /* of the slot in the device's signal block */
+    uint32_t slot;
+    struct bw_point submitted; /* last point given out; changes in a turn, read atomically */
+    uint64_t code_epoch;       /* programs loaded when its instruction caches were last invalidated */
+    struct bw_hcq_submission recent[BW_HCQ_RECENT_COUNT];
+    uint64_t recent_count;
+};
+
+/* Where every queue that might use a block stood when the block was freed. */
+struct bw_hcq_retirement {
+    uint32_t count;
+    struct {
+        struct bw_hcq_queue *queue;
+        struct bw_point point;
+    } entries[];
+};
+
+/* One allocation of a driver. Buffers are windows into blocks. */
+struct bw_block {
+    struct bw_hcq_device *owner;
+    struct bw_memory memory;
+    uint64_t size_bytes;  /* asked for */
+    uint64_t id;          /* unique in the context, never 0 */
+    uint64_t reach;       /* atomic: devices (by index) that can address it; their addresses are equal */
+    uint32_t references;  /* atomic */
+    uint32_t live_handle; /* in owner->live */
+    struct bw_hcq_retirement *retirement;
+    struct bw_block *next; /* in the owner's list of retiring blocks */
+};
+
+struct bw_buffer {
+    struct bw_block *block;
+    uint64_t offset, size_bytes;
+};
+
+struct bw_hcq_freed {
+    uint64_t address, size_bytes;
+};
+
+struct bw_transfer;
+
+struct bw_hcq_device {
+    struct bw_device *device;
+    struct bw_ctx *ctx;
+    struct bw_sys *sys;         /* whose clock measures this device's deadlines */
+    struct bw_machine *machine; /* mock machine that it lives in, or NULL */
+    uint32_t index;             /* in ctx->devices */
+    uint64_t users;             /* atomic: devices whose queues may touch memory of this one */
+    uint64_t waits_on;          /* atomic: devices whose signals its queues may wait for */
+
+    struct bw_hcq_queue queues[BW_HCQ_QUEUES_MAX]; /* compute queues, then copy queues */
+    uint32_t queue_count, compute_count;
+    struct bw_block *signals;
+    uint64_t code_epoch; /* atomic: programs loaded */
+
+    uint32_t failed;     /* atomic */
+    struct bw_err error; /* valid and constant while failed */
+
+    pthread_mutex_t lock;        /* what follows */
+    struct bw_interval_map live; /* address ranges of live blocks; value is the block */
+    struct bw_hcq_freed freed[BW_HCQ_FREED_COUNT];
+    uint64_t freed_count;
+    struct bw_block *retiring,
+        **retiring_end;    /* freed, but not all queues have passed that point; oldest first */
+    struct bw_reuse reuse; /* freed and passed: ready for the next bw_block_create */
+    uint64_t live_bytes;
+
+    pthread_mutex_t transfer_lock;
+    struct bw_transfer *transfer; /* made at the first read or write that needs it */
+
+    uint64_t clock_offset_ns; /* host clock minus device clock; valid when clock_known */
+    bool clock_known;
+};
+
+/* ctx.c */
+bool bw_ctx_forked(const struct bw_ctx *ctx);
+/* Submissions of one context happen one after the other, so that the order on every queue is the same and no
+ * two graphs wait for each other crosswise. One atomic exchange when nobody else submits; the other thread's
+ * submission is a few microseconds. */
+void bw_hcq_turn_take(struct bw_ctx *ctx);
+void bw_hcq_turn_give(struct bw_ctx *ctx);
+
+/* open.c */
+/* Drops a device's hold on the mock machine that it lives in; the last one ends it. */
+void bw_machine_release(struct bw_ctx *ctx, struct bw_machine *machine);
+
+/* device.c */
+static inline struct bw_hcq_device *bw_hcq_device_of(const struct bw_device *device)
+{
+    return device->hcq;
+}
+/* Builds what hcq keeps per device: queues, signals. Takes the driver's device over (and its hold on
+ * machine), also on failure. */
+int bw_hcq_device_attach(struct bw_ctx *ctx, struct bw_device *device, struct bw_sys *sys,
+                         struct bw_machine *machine, struct bw_err *err);
+/* 0, or the error that broke the device (or -ECHILD in a forked child). */
+int bw_hcq_device_check(struct bw_hcq_device *device, struct bw_err *err);
+/* Marks it failed with *err (the first failure stays) and gives the stored error back. Returns its code. */
+int bw_hcq_device_fail(struct bw_hcq_device *device, struct bw_err *err);
+/* Devices by mask. */
+struct bw_hcq_device *bw_hcq_device_at(const struct bw_ctx *ctx, uint32_t index);
+
+/* queue.c */
+static inline struct bw_point bw_hcq_queue_now(const struct bw_hcq_queue *queue)
+{
+    return (struct bw_point){__atomic_load_n(queue->signal, __ATOMIC_ACQUIRE)};
+}
+static inline struct bw_point bw_hcq_queue_submitted(const struct bw_hcq_queue *queue)
+{
+    return (struct bw_point){__atomic_load_n(&queue->submitted.value, __ATOMIC_ACQUIRE)};
+}
+static inline bool bw_hcq_queue_idle(const struct bw_hcq_queue *queue)
+{
+    return bw_point_reached(bw_hcq_queue_now(queue), bw_hcq_queue_submitted(queue));
+}
+int bw_hcq_queues_create(struct bw_hcq_device *device, struct bw_err *err);
+void bw_hcq_queues_destroy(struct bw_hcq_device *device);
+/* In a turn: makes sure that `count` more points fit the signal slot's window; else drains the context and
+ * moves to the other slot. */
+int bw_hcq_queue_window(struct bw_hcq_queue *queue, uint64_t count, struct bw_err *err);
+/* In the same turn: reserves them and returns the point before the first. */
+struct bw_point bw_hcq_queue_reserve(struct bw_hcq_queue *queue, uint64_t count);
+/* In the same turn, nothing submitted since: takes the reservation back. */
+void bw_hcq_queue_unreserve(struct bw_hcq_queue *queue, struct bw_point base);
+/* In a turn: rings; waits when the ring is full. */
+int bw_hcq_queue_submit(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
+                        struct bw_err *err);
+/* In a turn: remembers for error texts what the points up to `last` are. */
+void bw_hcq_queue_remember(struct bw_hcq_queue *queue, struct bw_point last,
+                           const struct bw_hcq_label *label);
+/* What the queue is at, or was at last: never NULL. */
+const char *bw_hcq_queue_doing(const struct bw_hcq_queue *queue);
+
+/* wait.c */
+/* Waits until the queue has passed the point; fails its device when nothing moves for the deadline. */
+int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err);
+/* Waits for all that was submitted to the devices of the mask so far. */
+int bw_hcq_devices_wait(struct bw_ctx *ctx, uint64_t mask, struct bw_err *err);
+
+/* memory.c */
+/* A block with one reference. -ENOMEM names the size, what is live and what is free. */
+int bw_block_create(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t flags,
+                    struct bw_block **block, struct bw_err *err);
+void bw_block_hold(struct bw_block *block);
+/* Drops a reference; the last one puts the block into the cache until the device is done with it. NULL is
+ * fine. */
+void bw_block_release(struct bw_block *block);
+/* The address of the block for `device`, mapping it there when that was not done before. -EOPNOTSUPP: must be
+ * bounced. */
+int bw_block_reach(struct bw_block *block, struct bw_hcq_device *device, uint64_t *address,
+                   struct bw_err *err);
+/* CPU pointer, NULL when the CPU has no plain view. */
+static inline void *bw_block_map(const struct bw_block *block)
+{
+    return block->memory.cpu.size_bytes ? (void *)(uintptr_t)block->memory.cpu.base : NULL;
+}
+/* For struct bw_reuse. */
+void bw_hcq_block_free(void *user, void *block);
+/* Frees what the cache keeps (all: also what the device is not done with; the device must be idle or gone).
+ */
+void bw_hcq_cache_flush(struct bw_hcq_device *device, bool all);
+/* `gone` is being closed, its work done: nobody waits for its queues any more, nothing is mapped there. */
+void bw_hcq_memory_forget(struct bw_hcq_device *device, const struct bw_hcq_device *gone);
+
+/* describe.c */
+void bw_hcq_describe(void *device, uint64_t address, char *text, uint32_t text_size);
+
+/* transfer.c */
+int bw_hcq_transfer(struct bw_block *block, uint64_t offset, void *data, uint64_t size_bytes, bool write,
+                    struct bw_err *err);
+void bw_hcq_transfer_destroy(struct bw_hcq_device *device);
+
+#endif

@@ -1,0 +1,420 @@
+/* Linking: addresses resolved, K instances written, patch lists sorted by when their values are known. */
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "hcq/linked.h"
+
+enum { PART_ALIGN_WORDS = 64 }; /* parts of an instance begin at 256 bytes, like command buffers */
+
+struct linker {
+    struct bw_linked_graph *linked;
+    struct bw_plan *plan;
+    struct bw_encoded *encoded;
+    struct bw_err *err;
+};
+
+static int no_memory(const struct linker *linker)
+{
+    return bw_fail(linker->err, -ENOMEM, "graph", "linking %zu calls", linker->plan->graph->calls.count);
+}
+
+static int arrays_make(struct linker *linker, uint32_t instances)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    const struct bw_graph *graph = linker->plan->graph;
+    linked->ctx = graph->ctx;
+    linked->instance_count = instances;
+    linked->device_count = (uint32_t)linker->plan->devices.count;
+    linked->queue_count = (uint32_t)linker->plan->queues.count;
+    linked->variable_count = graph->variable_count;
+    linked->table_count = (uint32_t)linker->encoded->symbols.count;
+    linked->stats = linker->encoded->stats;
+    linked->devices = calloc(linked->device_count + 1, sizeof *linked->devices);
+    linked->queues = calloc(linked->queue_count + 1, sizeof *linked->queues);
+    linked->done = calloc((size_t)instances * linked->queue_count + 1, sizeof *linked->done);
+    linked->variables = calloc(linked->variable_count + 1, sizeof *linked->variables);
+    linked->table = calloc(linked->table_count + 1, sizeof *linked->table);
+    if (!linked->devices || !linked->queues || !linked->done || !linked->variables || !linked->table)
+        return no_memory(linker);
+    if (linked->queue_count > 64)
+        return bw_fail(linker->err, -E2BIG, "graph", "%u queues in one graph, at most 64",
+                       linked->queue_count);
+    return 0;
+}
+
+/* The graph's blocks stay as long as the linked graph does. */
+static int blocks_hold(struct linker *linker)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    struct bw_graph *graph = linker->plan->graph;
+    if (bw_vec_reserve(&linked->held, graph->held.count + linker->plan->staging.count))
+        return no_memory(linker);
+    for (size_t i = 0; i < graph->held.count; i++) {
+        bw_block_hold(graph->held.data[i]);
+        linked->held.data[linked->held.count++] = graph->held.data[i];
+    }
+    for (size_t i = 0; i < linker->plan->staging.count; i++)
+        linked->held.data[linked->held.count++] = linker->plan->staging.data[i];
+    linker->plan->staging.count = 0; /* their references moved */
+    return 0;
+}
+
+static void queues_fill(struct linker *linker)
+{
+    for (uint32_t i = 0; i < linker->linked->queue_count; i++) {
+        const struct bw_plan_queue *planned = &linker->plan->queues.data[i];
+        struct bw_linked_queue *queue = &linker->linked->queues[i];
+        *queue = (struct bw_linked_queue){.hcq = planned->hcq,
+                                          .device = planned->device,
+                                          .signal_count = planned->signal_count,
+                                          .prologue = linker->encoded->queues[i].prologue,
+                                          .label = linker->encoded->queues[i].label,
+                                          .base_slot = BW_PLAN_NONE,
+                                          .preceding_slot = BW_PLAN_NONE};
+        for (uint32_t producer = 0; producer < linker->linked->queue_count; producer++) {
+            if (bw_plan_can_wait(linker->plan, i, producer))
+                queue->can_wait |= 1ull << producer;
+        }
+        if (queue->signal_count)
+            linker->linked->executing |= 1ull << planned->hcq->owner->index;
+    }
+}
+
+/* Who may touch whose memory, and wait for whom: retirement of buffers and deadlines look there. */
+static void users_note(struct linker *linker)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < linked->device_count; i++)
+        all |= 1ull << linked->devices[i].hcq->index;
+    linked->owners = all;
+    for (uint32_t i = 0; i < linked->device_count; i++) {
+        struct bw_hcq_device *hcq = linked->devices[i].hcq;
+        __atomic_fetch_or(&hcq->users, linked->executing, __ATOMIC_RELEASE);
+        if (linked->executing >> hcq->index & 1)
+            __atomic_fetch_or(&hcq->waits_on, all & ~(1ull << hcq->index), __ATOMIC_RELEASE);
+    }
+}
+
+static uint64_t part_words(uint64_t words)
+{
+    return bw_align_up(words, PART_ALIGN_WORDS);
+}
+
+/* Lays an instance out: the queues' commands, argument blocks, timestamps; then one allocation for all
+ * instances. */
+static int device_place(struct linker *linker, uint32_t number)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    struct bw_linked_device *device = &linked->devices[number];
+    const struct bw_encoded_device *encoded = &linker->encoded->devices[number];
+    device->hcq = linker->plan->devices.data[number].hcq;
+    for (uint32_t i = 0; i < linked->queue_count; i++) {
+        if (linked->queues[i].device != number)
+            continue;
+        linked->queues[i].word = device->stride_words;
+        device->stride_words += part_words(linker->encoded->queues[i].commands.count);
+    }
+    if (!device->stride_words)
+        return 0;
+    device->argument_word = device->stride_words;
+    device->stamp_word = device->argument_word + part_words(encoded->arguments.count);
+    device->stride_words = device->stamp_word + part_words(encoded->stamp_count * 2ull);
+    uint64_t bytes = device->stride_words * sizeof(uint32_t) * linked->instance_count;
+    int rc = bw_block_create(device->hcq, bytes, BW_BUFFER_HOST | BW_BUFFER_UNCACHED, &device->memory,
+                             linker->err);
+    if (rc)
+        return rc;
+    device->words = bw_block_map(device->memory);
+    device->address = device->memory->memory.address;
+    return device->words ? 0
+                         : bw_fail(linker->err, -ENOTSUP, "graph", "command memory of %s has no CPU view",
+                                   device->hcq->device->info.name);
+}
+
+static void patch_store(uint32_t *words, const struct bw_patch *patch, uint64_t value)
+{
+    uint64_t bits = (value + patch->addend) >> patch->shift;
+    words[patch->word] |= (uint32_t)bits & patch->mask;
+    if (patch->wide)
+        words[patch->word + 1] |= (uint32_t)(bits >> 32);
+}
+
+/* Resolves what is the same for every instance, in the encoder's own words. */
+static int image_resolve(struct linker *linker, struct bw_encoder *image, struct bw_hcq_device *hcq)
+{
+    for (uint32_t i = 0; i < image->patch_count; i++) {
+        const struct bw_patch *patch = &image->patches[i];
+        const struct bw_symbol *symbol = &linker->encoded->symbols.data[patch->symbol];
+        uint64_t address;
+        assert(patch->word + (patch->wide ? 1u : 0u) < image->count);
+        assert(!patch->wide || patch->mask == UINT32_MAX);
+        if (symbol->kind != BW_SYMBOL_BLOCK)
+            continue;
+        int rc = bw_block_reach(symbol->block, hcq, &address, linker->err);
+        if (rc)
+            return rc;
+        patch_store(image->words, patch, address);
+    }
+    return 0;
+}
+
+/* Copies the image into every instance and resolves what differs between them. */
+static void image_copy(struct linker *linker, const struct bw_encoder *image, struct bw_linked_device *device,
+                       uint64_t word)
+{
+    for (uint32_t instance = 0; instance < linker->linked->instance_count; instance++) {
+        uint64_t start = instance * device->stride_words;
+        uint32_t *words = device->words + start + word;
+        if (image->count)
+            memcpy(words, image->words, image->count * sizeof *words);
+        for (uint32_t i = 0; i < image->patch_count; i++) {
+            const struct bw_patch *patch = &image->patches[i];
+            enum bw_symbol_kind kind = linker->encoded->symbols.data[patch->symbol].kind;
+            if (kind == BW_SYMBOL_ARGUMENTS)
+                patch_store(words, patch, device->address + (start + device->argument_word) * sizeof *words);
+            else if (kind == BW_SYMBOL_STAMPS)
+                patch_store(words, patch, device->address + (start + device->stamp_word) * sizeof *words);
+        }
+    }
+}
+
+static int scatter_add(struct bw_scatter_list *list, const struct bw_encoder *image,
+                       const struct bw_patch *patch, uint64_t word)
+{
+    if (patch->wide && patch->shift == 0) {
+        struct bw_scatter scatter = {(uint32_t)(word + patch->word), patch->symbol, patch->addend};
+        return bw_vec_push(&list->wide, scatter);
+    }
+    struct bw_scatter_field field = {.word = (uint32_t)(word + patch->word),
+                                     .slot = patch->symbol,
+                                     .addend = patch->addend,
+                                     .mask = patch->mask,
+                                     .keep = image->words[patch->word] & ~patch->mask,
+                                     .shift = patch->shift,
+                                     .wide = patch->wide};
+    return bw_vec_push(&list->fields, field);
+}
+
+static int image_scatter(struct linker *linker, const struct bw_encoder *image,
+                         struct bw_linked_device *device, uint64_t word)
+{
+    assert(word + image->count <= UINT32_MAX);
+    for (uint32_t i = 0; i < image->patch_count; i++) {
+        const struct bw_patch *patch = &image->patches[i];
+        enum bw_symbol_kind kind = linker->encoded->symbols.data[patch->symbol].kind;
+        if (kind < BW_SYMBOL_INPUT)
+            continue;
+        bool early = kind == BW_SYMBOL_INPUT || kind == BW_SYMBOL_VARIABLE;
+        if (scatter_add(early ? &device->early : &device->late, image, patch, word))
+            return no_memory(linker);
+    }
+    return 0;
+}
+
+static int image_link(struct linker *linker, struct bw_encoder *image, uint32_t number, uint64_t word)
+{
+    struct bw_linked_device *device = &linker->linked->devices[number];
+    int rc = image_resolve(linker, image, device->hcq);
+    if (rc)
+        return rc;
+    image_copy(linker, image, device, word);
+    return image_scatter(linker, image, device, word);
+}
+
+static int images_link(struct linker *linker)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    int rc = 0;
+    for (uint32_t i = 0; i < linked->queue_count && !rc; i++) {
+        if (linked->queues[i].signal_count)
+            rc = image_link(linker, &linker->encoded->queues[i].commands, linked->queues[i].device,
+                            linked->queues[i].word);
+    }
+    for (uint32_t i = 0; i < linked->device_count && !rc; i++) {
+        if (linked->devices[i].memory)
+            rc = image_link(linker, &linker->encoded->devices[i].arguments, i,
+                            linked->devices[i].argument_word);
+    }
+    return rc;
+}
+
+/* Where the replay puts what it knows. The table is indexed by symbol. */
+static int slots_find(struct linker *linker)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    for (uint32_t i = 0; i < linked->variable_count; i++)
+        linked->variables[i] = (struct bw_linked_variable){BW_PLAN_NONE, false, UINT32_MAX};
+    for (uint32_t slot = 0; slot < linked->table_count; slot++) {
+        const struct bw_symbol *symbol = &linker->encoded->symbols.data[slot];
+        struct bw_linked_signal signal = {slot, symbol->number, symbol->device};
+        if (symbol->kind == BW_SYMBOL_VARIABLE)
+            linked->variables[symbol->number].slot = slot;
+        else if (symbol->kind == BW_SYMBOL_BASE)
+            linked->queues[symbol->number].base_slot = slot;
+        else if (symbol->kind == BW_SYMBOL_PRECEDING)
+            linked->queues[symbol->number].preceding_slot = slot;
+        else if (symbol->kind == BW_SYMBOL_SIGNAL && bw_vec_push(&linked->signals, signal))
+            return no_memory(linker);
+    }
+    return 0;
+}
+
+static void dimensions_note(struct linker *linker)
+{
+    const struct bw_graph *graph = linker->plan->graph;
+    for (size_t i = 0; i < graph->calls.count; i++) {
+        const struct bw_launch *launch = &graph->calls.data[i].launch;
+        for (int k = 0; graph->calls.data[i].kernel && k < 3; k++) {
+            if (!launch->group_count[k].is_variable)
+                continue;
+            struct bw_linked_variable *variable = &linker->linked->variables[launch->group_count[k].value];
+            uint32_t value_max = UINT32_MAX / launch->group_size[k];
+            variable->is_dimension = true;
+            variable->value_max = value_max < variable->value_max ? value_max : variable->value_max;
+        }
+    }
+}
+
+static int steps_copy(struct linker *linker)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    size_t count = linker->encoded->steps.count;
+    if (count == 0)
+        return 0;
+    if (bw_vec_reserve(&linked->steps, count))
+        return no_memory(linker);
+    memcpy(linked->steps.data, linker->encoded->steps.data, count * sizeof *linked->steps.data);
+    linked->steps.count = count;
+    return 0;
+}
+
+/* Every instance is free: its queues have passed the points that they stand at. */
+static void instances_free(struct bw_linked_graph *linked)
+{
+    for (uint32_t i = 0; i < linked->instance_count * linked->queue_count; i++)
+        linked->done[i] = bw_hcq_queue_now(linked->queues[i % linked->queue_count].hcq);
+}
+
+static int link_all(struct linker *linker, uint32_t instances)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    int rc = arrays_make(linker, instances);
+    if (!rc)
+        rc = blocks_hold(linker);
+    if (rc)
+        return rc;
+    queues_fill(linker);
+    for (uint32_t i = 0; i < linked->device_count && !rc; i++)
+        rc = device_place(linker, i);
+    if (!rc)
+        rc = images_link(linker);
+    if (!rc)
+        rc = slots_find(linker);
+    if (!rc)
+        rc = steps_copy(linker);
+    if (!rc)
+        rc = bw_inputs_make(&linked->inputs, linker->plan, linker->encoded, linker->err);
+    if (!rc)
+        rc = bw_profile_make(linked, linker->plan, linker->encoded, linker->err);
+    if (rc)
+        return rc;
+    dimensions_note(linker);
+    instances_free(linked);
+    users_note(linker);
+    return 0;
+}
+
+static int options_read(const struct bw_link_options *given, struct bw_link_options *options,
+                        struct bw_err *err)
+{
+    *options = (struct bw_link_options){0};
+    if (given) {
+        if (given->size < offsetof(struct bw_link_options, instances) || given->size > sizeof *given)
+            return bw_fail(err, -EINVAL, "graph", "size of struct bw_link_options: %llu",
+                           (unsigned long long)given->size);
+        memcpy(options, given, given->size);
+    }
+    if (!options->instances)
+        options->instances = BW_LINK_INSTANCES_DEFAULT;
+    if (options->instances > BW_LINK_INSTANCES_MAX)
+        return bw_fail(err, -EINVAL, "graph", "%u instances, at most %d", options->instances,
+                       BW_LINK_INSTANCES_MAX);
+    return 0;
+}
+
+int bw_graph_link(struct bw_graph *graph, const struct bw_link_options *given, struct bw_linked_graph **out,
+                  struct bw_err *err)
+{
+    struct bw_link_options options;
+    struct bw_plan plan;
+    struct bw_encoded encoded;
+    struct bw_err local;
+    err = err ? err : &local;
+    *err = (struct bw_err){0};
+    int rc = bw_ctx_forked(graph->ctx) ? bw_fail(err, -ECHILD, "graph", "context made before fork")
+                                       : options_read(given, &options, err);
+    if (!rc)
+        rc = bw_plan_make(graph, &plan, err);
+    if (rc)
+        return rc;
+    struct bw_linked_graph *linked = calloc(1, sizeof *linked);
+    rc = linked ? bw_plan_encode(&plan, options.profile, &encoded, err)
+                : bw_fail(err, -ENOMEM, "graph", "linked graph");
+    if (!rc) {
+        struct linker linker = {linked, &plan, &encoded, err};
+        rc = link_all(&linker, options.instances);
+        bw_encoded_free(&plan, &encoded);
+    }
+    bw_plan_free(&plan);
+    if (rc) {
+        if (!err->code) /* an encoder of a driver that says only -ENOMEM */
+            bw_fail(err, rc, "graph", "linking %zu calls", graph->calls.count);
+        bw_linked_graph_destroy(linked);
+        return rc;
+    }
+    *out = linked;
+    return 0;
+}
+
+static void scatter_free(struct bw_scatter_list *list)
+{
+    bw_vec_free(&list->wide);
+    bw_vec_free(&list->fields);
+}
+
+void bw_linked_graph_destroy(struct bw_linked_graph *linked)
+{
+    if (!linked)
+        return;
+    if (linked->replay_count && !bw_ctx_forked(linked->ctx))
+        (void)bw_linked_graph_wait(linked, linked->replay_count,
+                                   NULL); /* a failed device: its memory retires when it recovers */
+    for (uint32_t i = 0; linked->devices && i < linked->device_count; i++) {
+        bw_block_release(linked->devices[i].memory);
+        scatter_free(&linked->devices[i].early);
+        scatter_free(&linked->devices[i].late);
+    }
+    for (size_t i = 0; i < linked->held.count; i++)
+        bw_block_release(linked->held.data[i]);
+    bw_vec_free(&linked->held);
+    bw_vec_free(&linked->steps);
+    bw_vec_free(&linked->signals);
+    bw_inputs_free(&linked->inputs);
+    bw_profile_free(linked);
+    free(linked->devices);
+    free(linked->queues);
+    free(linked->done);
+    free(linked->variables);
+    free(linked->table);
+    free(linked);
+}
+
+void bw_linked_graph_stats(const struct bw_linked_graph *linked, struct bw_graph_stats *stats)
+{
+    *stats = linked->stats;
+}

@@ -1,0 +1,140 @@
+/* A linked graph: K instances of its words in device-visible memory, and what a replay does to one of them.
+ */
+#ifndef BW_HCQ_LINKED_H
+#define BW_HCQ_LINKED_H
+
+#include "hcq/plan.h"
+
+enum {
+    BW_LINK_INSTANCES_DEFAULT = 3, /* one runs, one is queued behind it, one is being written */
+    BW_LINK_INSTANCES_MAX = 64,    /* more only cost memory: rings hold fewer command buffers of one graph */
+};
+
+/* table[slot] + addend goes to the instance's word, 64 bits wide. The hot loop: nearly every patch is an
+ * address. */
+struct bw_scatter {
+    uint32_t word, slot;
+    uint64_t addend;
+};
+
+/* The general case: a field of one or two words. */
+struct bw_scatter_field {
+    uint32_t word, slot;
+    uint64_t addend;
+    uint32_t mask, keep; /* bits written; the template's other bits */
+    uint8_t shift;
+    bool wide;
+};
+
+struct bw_scatter_list {
+    BW_VEC(struct bw_scatter) wide;
+    BW_VEC(struct bw_scatter_field) fields;
+};
+
+struct bw_linked_device {
+    struct bw_hcq_device *hcq;
+    struct bw_block *memory; /* of all instances; NULL: it executes nothing */
+    uint32_t *words;         /* CPU's view */
+    uint64_t address;
+    uint64_t stride_words;              /* from one instance to the next */
+    uint64_t argument_word, stamp_word; /* where those begin in an instance */
+    struct bw_scatter_list early;       /* inputs and variables: may be written before the turn */
+    struct bw_scatter_list late;        /* points and signal addresses: known in the turn */
+};
+
+struct bw_linked_queue {
+    struct bw_hcq_queue *hcq;
+    uint32_t device;
+    uint32_t signal_count; /* 0: this graph gives it nothing to do */
+    uint64_t word;         /* its command words in an instance */
+    struct bw_step prologue;
+    struct bw_hcq_label label;
+    uint64_t can_wait;                  /* plan queues that it can wait for by itself */
+    uint32_t base_slot, preceding_slot; /* in the table, BW_PLAN_NONE: nobody reads it */
+    struct bw_point base;               /* of the replay in progress */
+    uint32_t submitted;                 /* steps of the replay in progress */
+};
+
+struct bw_linked_signal {
+    uint32_t slot, queue, device;
+};
+
+struct bw_linked_input {
+    struct bw_plan_input range;
+    uint32_t slot_begin, slot_count; /* in input_slots */
+};
+
+struct bw_input_slot {
+    uint32_t slot, device;
+};
+
+struct bw_linked_variable {
+    uint32_t slot; /* BW_PLAN_NONE: nobody reads it */
+    bool is_dimension;
+    uint32_t value_max; /* of a dimension */
+};
+
+/* Overlap of inputs: which input was given memory of a block in the current replay, and where the graph
+ * itself touches the block. */
+struct bw_seen {
+    uint64_t block_id;
+    uint64_t replay;                   /* attempt for which `input` is valid */
+    uint32_t input;                    /* the last one; bw_inputs.previous chains the others */
+    uint32_t fixed_begin, fixed_count; /* ranges of the graph's own touches */
+};
+
+struct bw_fixed_range {
+    uint64_t begin, end;
+    bool written;
+};
+
+struct bw_inputs {
+    struct bw_linked_input *inputs;
+    uint32_t count;
+    uint64_t replay; /* attempts so far, failed ones included */
+    BW_VEC(struct bw_input_slot) slots;
+    struct bw_seen *seen; /* capacity: a power of two */
+    uint32_t seen_capacity;
+    uint32_t *previous; /* per input, BW_PLAN_NONE ends the chain */
+    BW_VEC(struct bw_fixed_range) fixed;
+};
+
+struct bw_linked_graph {
+    struct bw_ctx *ctx;
+    uint32_t instance_count;
+    uint64_t replay_count; /* tickets are 1 .. replay_count */
+    struct bw_linked_device *devices;
+    uint32_t device_count;
+    struct bw_linked_queue *queues;
+    uint32_t queue_count;
+    struct bw_point *done; /* [instance][queue]: when the instance is free */
+    BW_VEC(struct bw_step) steps;
+    BW_VEC(struct bw_linked_signal) signals;
+    struct bw_linked_variable *variables;
+    uint32_t variable_count;
+    struct bw_inputs inputs;
+    uint64_t *table;
+    uint32_t table_count;
+    uint64_t executing;    /* context devices that run something */
+    uint64_t owners;       /* context devices whose memory the graph touches by itself */
+    uint64_t input_owners; /* ... through this replay's inputs */
+    BW_VEC(struct bw_block *) held;
+    struct bw_graph_stats stats;
+    /* profile.c */
+    BW_VEC(struct bw_encoded_call) stamped;
+    char (*names)[64]; /* per stamped call */
+};
+
+/* inputs.c */
+int bw_inputs_make(struct bw_inputs *inputs, const struct bw_plan *plan, const struct bw_encoded *encoded,
+                   struct bw_err *err);
+void bw_inputs_free(struct bw_inputs *inputs);
+/* Checks the replay's inputs and fills the table. */
+int bw_inputs_take(struct bw_linked_graph *linked, const struct bw_replay *replay, struct bw_err *err);
+
+/* profile.c */
+int bw_profile_make(struct bw_linked_graph *linked, const struct bw_plan *plan, struct bw_encoded *encoded,
+                    struct bw_err *err);
+void bw_profile_free(struct bw_linked_graph *linked);
+
+#endif

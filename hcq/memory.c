@@ -1,0 +1,287 @@
+/* Blocks: allocations of a driver, reused only when the device has passed the point at which they were freed.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "hcq/hcq.h"
+
+enum {
+    ROUND_BYTES_MAX = 16 << 20, /* rounding wastes up to an eighth: at most 2 MiB */
+    RETIRING_LOOK = 16,         /* blocks looked at that have not passed before giving up */
+};
+
+static bool retirement_passed(const struct bw_hcq_retirement *retirement)
+{
+    for (uint32_t i = 0; retirement && i < retirement->count; i++) {
+        if (!bw_point_reached(bw_hcq_queue_now(retirement->entries[i].queue), retirement->entries[i].point))
+            return false;
+    }
+    return true;
+}
+
+/* Everything submitted so far on any queue that may touch memory of the owner. NULL: nothing is outstanding.
+ * *failed: no memory for the list. */
+static struct bw_hcq_retirement *retirement_make(struct bw_hcq_device *owner, bool *failed)
+{
+    uint64_t users = __atomic_load_n(&owner->users, __ATOMIC_ACQUIRE);
+    struct bw_hcq_retirement *retirement = NULL;
+    *failed = false;
+    for (; users; users &= users - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(owner->ctx, (uint32_t)__builtin_ctzll(users));
+        for (uint32_t i = 0; device && i < device->queue_count; i++) {
+            struct bw_hcq_queue *queue = &device->queues[i];
+            struct bw_point point = bw_hcq_queue_submitted(queue);
+            if (bw_point_reached(bw_hcq_queue_now(queue), point))
+                continue;
+            uint32_t count = retirement ? retirement->count : 0;
+            void *grown =
+                realloc(retirement, sizeof *retirement + (count + 1) * sizeof retirement->entries[0]);
+            if (!grown) {
+                free(retirement);
+                *failed = true;
+                return NULL;
+            }
+            retirement = grown;
+            retirement->count = count + 1;
+            retirement->entries[count].queue = queue;
+            retirement->entries[count].point = point;
+        }
+    }
+    return retirement;
+}
+
+static void block_free(struct bw_block *block)
+{
+    struct bw_device *device = block->owner->device;
+    device->ops->free(device, &block->memory);
+    free(block->retirement);
+    free(block);
+}
+
+void bw_hcq_block_free(void *user, void *block)
+{
+    (void)user;
+    block_free(block);
+}
+
+/* Moves what the device is done with from the list of retiring blocks to the cache; under owner->lock. Blocks
+ * retire roughly in order, so the search ends at the first few that have not passed. */
+static void retiring_settle(struct bw_hcq_device *owner, bool all)
+{
+    uint32_t outstanding = 0;
+    for (struct bw_block **link = &owner->retiring; *link && outstanding < RETIRING_LOOK;) {
+        struct bw_block *block = *link;
+        if (!all && !retirement_passed(block->retirement)) {
+            outstanding++;
+            link = &block->next;
+            continue;
+        }
+        *link = block->next;
+        if (owner->retiring_end == &block->next)
+            owner->retiring_end = link;
+        free(block->retirement);
+        block->retirement = NULL;
+        block->next = NULL;
+        bw_reuse_put(&owner->reuse, block->memory.size_bytes, block->memory.flags, block);
+    }
+}
+
+static void retiring_append(struct bw_hcq_device *owner, struct bw_block *block)
+{
+    block->next = NULL;
+    *owner->retiring_end = block;
+    owner->retiring_end = &block->next;
+}
+
+void bw_hcq_cache_flush(struct bw_hcq_device *device, bool all)
+{
+    pthread_mutex_lock(&device->lock);
+    retiring_settle(device, all);
+    bw_reuse_trim(&device->reuse, 0);
+    pthread_mutex_unlock(&device->lock);
+}
+
+static void retirement_forget(struct bw_hcq_retirement *retirement, const struct bw_hcq_device *gone)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; retirement && i < retirement->count; i++) {
+        if (retirement->entries[i].queue->owner != gone)
+            retirement->entries[kept++] = retirement->entries[i];
+    }
+    if (retirement)
+        retirement->count = kept;
+}
+
+void bw_hcq_memory_forget(struct bw_hcq_device *owner, const struct bw_hcq_device *gone)
+{
+    uint64_t others = ~(1ull << gone->index);
+    pthread_mutex_lock(&owner->lock);
+    BW_INTERVAL_EACH(&owner->live, handle, 0, UINT64_MAX)
+    {
+        struct bw_block *block = (struct bw_block *)(uintptr_t)bw_interval_at(&owner->live, handle)->value;
+        if (block->owner != gone)
+            __atomic_fetch_and(&block->reach, others, __ATOMIC_RELAXED);
+    }
+    for (struct bw_block *block = owner->retiring; block; block = block->next) {
+        block->reach &= others;
+        retirement_forget(block->retirement, gone);
+    }
+    bw_reuse_trim(&owner->reuse, 0); /* what is cached may be mapped there, too */
+    pthread_mutex_unlock(&owner->lock);
+}
+
+static struct bw_block *cache_take(struct bw_hcq_device *owner, uint64_t rounded_bytes, uint32_t flags)
+{
+    pthread_mutex_lock(&owner->lock);
+    retiring_settle(owner, false);
+    struct bw_block *block = bw_reuse_take(&owner->reuse, rounded_bytes, flags);
+    pthread_mutex_unlock(&owner->lock);
+    return block;
+}
+
+static int live_insert(struct bw_hcq_device *owner, struct bw_block *block)
+{
+    int rc = bw_interval_insert(&owner->live, block->memory.address, block->size_bytes, (uintptr_t)block,
+                                &block->live_handle);
+    if (!rc)
+        owner->live_bytes += block->size_bytes;
+    return rc;
+}
+
+static void live_remove(struct bw_hcq_device *owner, struct bw_block *block)
+{
+    bw_interval_remove(&owner->live, block->live_handle);
+    assert(owner->live_bytes >= block->size_bytes);
+    owner->live_bytes -= block->size_bytes;
+    owner->freed[owner->freed_count++ % BW_HCQ_FREED_COUNT] =
+        (struct bw_hcq_freed){block->memory.address, block->size_bytes};
+}
+
+/* Few distinct sizes make reuse likely; a large buffer is not worth an eighth of itself. */
+static uint64_t size_round(uint64_t size_bytes)
+{
+    return size_bytes <= ROUND_BYTES_MAX ? bw_reuse_round(size_bytes) : size_bytes;
+}
+
+/* Asks the driver; when it is out of memory, gives it first what is cached and passed, then, after waiting,
+ * all of the cache. */
+static int memory_alloc(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t flags,
+                        struct bw_memory *memory, struct bw_err *err)
+{
+    const struct bw_driver_ops *ops = device->device->ops;
+    int rc = ops->alloc(device->device, size_bytes, flags, memory, err);
+    for (int attempt = 0; rc == -ENOMEM && attempt < 2; attempt++) {
+        if (attempt == 1 &&
+            bw_hcq_devices_wait(device->ctx, __atomic_load_n(&device->users, __ATOMIC_ACQUIRE), NULL))
+            break;
+        bw_hcq_cache_flush(device, false);
+        rc = ops->alloc(device->device, size_bytes, flags, memory, err);
+    }
+    if (rc && err) {
+        if (!err->device[0])
+            bw_err_device(err, device->device->info.name);
+        if (!err->hint[0])
+            bw_err_hint(err, "%llu bytes are in live buffers", (unsigned long long)device->live_bytes);
+    }
+    return rc;
+}
+
+static int block_new(struct bw_hcq_device *device, uint64_t rounded_bytes, uint32_t flags,
+                     struct bw_block **out, struct bw_err *err)
+{
+    struct bw_block *block = calloc(1, sizeof *block);
+    if (!block)
+        return bw_fail(err, -ENOMEM, "hcq", "buffer of %llu bytes", (unsigned long long)rounded_bytes);
+    block->owner = device;
+    int rc = memory_alloc(device, rounded_bytes, flags, &block->memory, err);
+    if (rc) {
+        free(block);
+        return rc;
+    }
+    assert(block->memory.size_bytes >= rounded_bytes);
+    block->memory.size_bytes = rounded_bytes; /* what reuse looks for */
+    block->memory.flags = flags;
+    block->reach = 1ull << device->index;
+    *out = block;
+    return 0;
+}
+
+int bw_block_create(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t flags, struct bw_block **out,
+                    struct bw_err *err)
+{
+    assert(size_bytes > 0);
+    uint64_t rounded_bytes = size_round(size_bytes);
+    struct bw_block *block = cache_take(device, rounded_bytes, flags);
+    int rc = block ? 0 : block_new(device, rounded_bytes, flags, &block, err);
+    if (rc)
+        return rc;
+    block->size_bytes = size_bytes;
+    block->references = 1;
+    block->id = __atomic_add_fetch(&device->ctx->block_serial, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&device->lock);
+    rc = live_insert(device, block);
+    pthread_mutex_unlock(&device->lock);
+    if (rc) {
+        block_free(block);
+        return bw_fail(err, rc, "hcq", "buffer of %llu bytes", (unsigned long long)size_bytes);
+    }
+    *out = block;
+    return 0;
+}
+
+void bw_block_hold(struct bw_block *block)
+{
+    uint32_t before = __atomic_fetch_add(&block->references, 1, __ATOMIC_RELAXED);
+    assert(before > 0);
+}
+
+void bw_block_release(struct bw_block *block)
+{
+    if (!block || __atomic_sub_fetch(&block->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    struct bw_hcq_device *owner = block->owner;
+    bool failed;
+    if (bw_ctx_forked(owner->ctx))
+        return; /* the memory is the parent's */
+    block->retirement = retirement_make(owner, &failed);
+    if (failed && bw_hcq_devices_wait(owner->ctx, __atomic_load_n(&owner->users, __ATOMIC_ACQUIRE), NULL))
+        return; /* neither memory to remember when, nor a device that gets there: what it may still write is
+                   left alone */
+    pthread_mutex_lock(&owner->lock);
+    live_remove(owner, block);
+    retiring_append(owner, block);
+    retiring_settle(owner, false);
+    pthread_mutex_unlock(&owner->lock);
+}
+
+static bool cpu_can_reach(const struct bw_block *block, const struct bw_hcq_device *device)
+{
+    return device->device->caps.host_addressable && bw_block_map(block) &&
+           (uintptr_t)block->memory.cpu.base != block->memory.address;
+}
+
+int bw_block_reach(struct bw_block *block, struct bw_hcq_device *device, uint64_t *address,
+                   struct bw_err *err)
+{
+    if (cpu_can_reach(block, device)) { /* a CPU queue goes through the CPU's mapping */
+        *address = (uintptr_t)block->memory.cpu.base;
+        return 0;
+    }
+    *address = block->memory.address;
+    uint64_t bit = 1ull << device->index;
+    if (__atomic_load_n(&block->reach, __ATOMIC_ACQUIRE) & bit)
+        return 0;
+    const struct bw_driver_ops *ops = device->device->ops;
+    if (!ops->map_peer)
+        return bw_fail(err, -EOPNOTSUPP, "hcq", "memory of %s for %s", block->owner->device->info.name,
+                       device->device->info.name);
+    pthread_mutex_lock(&block->owner->lock);
+    int rc = ops->map_peer(device->device, block->owner->device, &block->memory, err);
+    if (!rc)
+        __atomic_fetch_or(&block->reach, bit, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&block->owner->lock);
+    return rc;
+}

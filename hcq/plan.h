@@ -1,0 +1,182 @@
+/* From calls to command buffers, step by step:
+ *
+ *   graph.c   calls, as the user made them (checked, copied)
+ *   plan.c    calls -> operations: one queue each, copies that no queue can do in one go are staged
+ *   hazard.c  operations -> what each has to wait for, by byte range; what order already gives is left out
+ *   encode.c  operations -> command words with patches, argument blocks, steps of submission
+ *   link.c    patches -> K instances in device-visible memory, scatter lists
+ *   replay.c  scatter, ring
+ */
+#ifndef BW_HCQ_PLAN_H
+#define BW_HCQ_PLAN_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "hcq/hcq.h"
+
+enum {
+    BW_PLAN_NONE = 0xffffffff,
+    BW_GRAPH_INPUTS_MAX = 1 << 16,    /* input numbers: bounds the replay table */
+    BW_GRAPH_VARIABLES_MAX = 1 << 12, /* variable numbers: same */
+};
+
+/* Where bytes are: in a block, or (block NULL) in replay input `input`, whose offset counts from the input's
+ * own start. */
+struct bw_place {
+    struct bw_block *block;
+    uint32_t input;
+    uint64_t offset;
+};
+
+/* A call as made. Everything that it points at lives in the graph's arena; buffers are resolved to blocks,
+ * which the graph holds, so that their handles may go. */
+struct bw_call {
+    struct bw_device *device;
+    struct bw_kernel *kernel; /* NULL: a copy */
+    struct bw_launch launch;
+    struct bw_place *places; /* of the arguments that are ranges; of a copy: target, source */
+    uint64_t size_bytes;     /* of a copy */
+};
+
+struct bw_graph {
+    struct bw_ctx *ctx;
+    struct bw_arena arena;
+    BW_VEC(struct bw_call) calls;
+    BW_VEC(struct bw_block *) held; /* one reference for each use */
+    uint32_t input_count, variable_count;
+};
+
+/* A touched byte range. */
+struct bw_touch {
+    struct bw_place place;
+    uint64_t size_bytes;
+    bool write;
+};
+
+/* Position of an operation on its queue, counted from 1; 0: before all. */
+typedef uint32_t bw_position;
+
+/* "Wait until queue `queue` of the plan has passed operation `position`." */
+struct bw_wait {
+    uint32_t queue;
+    bw_position position;
+    uint32_t operation; /* its index */
+    bool on_host;       /* the consumer's device cannot wait for that signal itself */
+};
+
+struct bw_operation {
+    uint32_t call;  /* index of the call that it belongs to */
+    uint32_t queue; /* of the plan */
+    bw_position position;
+    struct bw_place target, source; /* of a copy */
+    uint64_t size_bytes;
+    uint32_t touch_begin, touch_count;
+    /* hazard.c */
+    uint32_t wait_begin, wait_count;
+    uint32_t barrier;       /* enum bw_barrier_flags to emit before it, after the waits */
+    bool signalled;         /* somebody waits for it */
+    bool host_signalled;    /* ... the host does */
+    uint32_t signal_number; /* of the queue's signals, from 1, when signalled */
+};
+
+/* A device that executes something or owns memory that is touched. All its queues are queues of the plan,
+ * used or not. */
+struct bw_plan_device {
+    struct bw_hcq_device *hcq;
+    uint32_t queue_begin; /* its queues in the plan, in its own order */
+};
+
+struct bw_plan_queue {
+    struct bw_hcq_queue *hcq;
+    uint32_t device;             /* of the plan */
+    bw_position operation_count; /* 0: this graph gives it nothing to do */
+    uint32_t signal_count;       /* of one replay, the final one included */
+};
+
+struct bw_plan_input {
+    uint64_t begin, end; /* bytes touched: [begin, end) */
+    bool used, written;
+    uint64_t devices; /* plan devices (by number) whose queues address it */
+};
+
+struct bw_plan {
+    struct bw_graph *graph;
+    BW_VEC(struct bw_plan_device) devices;
+    BW_VEC(struct bw_plan_queue) queues;
+    BW_VEC(struct bw_operation) operations;
+    BW_VEC(struct bw_touch) touches;
+    BW_VEC(struct bw_wait) waits;
+    BW_VEC(struct bw_block *) staging; /* made here, one reference each */
+    struct bw_plan_input *inputs;      /* graph->input_count */
+};
+
+int bw_plan_make(struct bw_graph *graph, struct bw_plan *plan, struct bw_err *err);
+void bw_plan_free(struct bw_plan *plan);
+/* Whether queue `consumer` can wait on the device for queue `producer` (numbers of the plan). */
+bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t consumer, uint32_t producer);
+
+/* hazard.c: fills the operations' waits, barriers and signals. */
+int bw_hazards_find(struct bw_plan *plan, struct bw_err *err);
+
+/* Symbols of a linked graph: what a patch's number stands for. */
+enum bw_symbol_kind {
+    BW_SYMBOL_BLOCK,     /* address of block `block` for device `device`: known at link */
+    BW_SYMBOL_ARGUMENTS, /* argument blocks of device `device`: known per instance */
+    BW_SYMBOL_STAMPS,    /* timestamps of device `device`: known per instance */
+    BW_SYMBOL_INPUT,     /* replay: address of input `number` for device `device` */
+    BW_SYMBOL_VARIABLE,  /* replay: variable `number` */
+    BW_SYMBOL_BASE,      /* replay: points of queue `number` before this replay's first */
+    BW_SYMBOL_PRECEDING, /* replay: points of queue `number` that earlier submissions end with (its prologue's
+                            wait) */
+    BW_SYMBOL_SIGNAL,    /* replay: signal address of queue `number` for device `device` */
+};
+
+struct bw_symbol {
+    enum bw_symbol_kind kind;
+    struct bw_block *block;
+    uint32_t number, device;
+};
+
+/* One submission, in order, or a wait of the host between two. */
+struct bw_step {
+    bool host_wait;
+    uint32_t queue;            /* whose command buffer is submitted, or who is waited for */
+    uint32_t word, word_count; /* in the queue's command words */
+    uint32_t signal_number;    /* host wait: of that queue */
+};
+
+/* Of one plan queue. */
+struct bw_encoded_queue {
+    struct bw_encoder commands; /* all its command buffers; patches count words in it */
+    struct bw_step prologue;    /* invalidates code, waits for everyone else */
+    struct bw_hcq_label label;
+    uint32_t open; /* 1 + step of the command buffer under construction, 0: none */
+    bool begun;    /* it had a command buffer before */
+};
+
+/* Of one plan device. */
+struct bw_encoded_device {
+    struct bw_encoder arguments; /* its argument blocks */
+    uint32_t stamp_count;        /* 64-bit words */
+};
+
+struct bw_encoded_call {
+    uint32_t call;  /* of the graph */
+    uint32_t queue; /* of the plan */
+    uint32_t stamp; /* two consecutive stamps of the queue's device, begin and end */
+};
+
+struct bw_encoded {
+    BW_VEC(struct bw_symbol) symbols;
+    struct bw_map symbol_numbers; /* kind, device and number or block id in one key */
+    BW_VEC(struct bw_step) steps;
+    struct bw_encoded_queue *queues;   /* one per plan queue */
+    struct bw_encoded_device *devices; /* one per plan device */
+    BW_VEC(struct bw_encoded_call) stamped;
+    struct bw_graph_stats stats;
+};
+
+int bw_plan_encode(struct bw_plan *plan, bool profile, struct bw_encoded *encoded, struct bw_err *err);
+void bw_encoded_free(struct bw_plan *plan, struct bw_encoded *encoded);
+
+#endif

@@ -1,0 +1,128 @@
+/* Host waits. Progress is watched, not just time: the deadline counts from the last thing that moved. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "hcq/hcq.h"
+
+enum {
+    SPINS = 2000, /* about 60 us: longer than most replays, shorter than a time slice */
+    SLICE_FIRST_NS = 50000,
+    SLICE_MAX_NS = 5000000, /* how late a fault may be seen, and how late a lost interrupt */
+};
+
+/* Changes whenever a signal or a progress counter of the devices does. */
+static uint64_t progress_of(const struct bw_ctx *ctx, uint64_t mask)
+{
+    uint64_t sum = 0;
+    for (; mask; mask &= mask - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(ctx, (uint32_t)__builtin_ctzll(mask));
+        for (uint32_t i = 0; device && i < device->queue_count; i++) {
+            struct bw_hcq_queue *queue = &device->queues[i];
+            sum = sum * 0x100000001b3ull +
+                  bw_hcq_queue_now(queue).value; /* FNV-1a's prime: order matters, little cancels */
+            sum = sum * 0x100000001b3ull + device->device->ops->queue_progress(queue->queue);
+        }
+    }
+    return sum;
+}
+
+/* Asks every device that the wait depends on; the first that is broken is marked so and named. */
+static int faults_look(const struct bw_ctx *ctx, uint64_t mask, struct bw_err *failure)
+{
+    for (; mask; mask &= mask - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(ctx, (uint32_t)__builtin_ctzll(mask));
+        if (!device)
+            continue;
+        if (__atomic_load_n(&device->failed, __ATOMIC_ACQUIRE)) {
+            *failure = device->error;
+            return failure->code;
+        }
+        int rc = device->device->ops->query_fault(device->device, failure);
+        if (rc) {
+            if (!failure->device[0])
+                bw_err_device(failure, device->device->info.name);
+            return bw_hcq_device_fail(device, failure);
+        }
+    }
+    return 0;
+}
+
+static int wait_timed_out(struct bw_hcq_queue *queue, struct bw_point point, uint64_t elapsed_ns,
+                          struct bw_err *failure)
+{
+    struct bw_hcq_device *owner = queue->owner;
+    bw_fail(failure, -ETIMEDOUT, "hcq", "queue %s: %s", queue->label, bw_hcq_queue_doing(queue));
+    bw_err_device(failure, owner->device->info.name);
+    bw_err_expected(failure, "signal 0x%llx", (unsigned long long)point.value);
+    bw_err_observed(failure, "signal 0x%llx, nothing moves any more",
+                    (unsigned long long)bw_hcq_queue_now(queue).value);
+    failure->elapsed_ns = elapsed_ns;
+    for (uint32_t i = 0; i < owner->queue_count; i++) {
+        struct bw_hcq_queue *other = &owner->queues[i];
+        if (other != queue && !bw_hcq_queue_idle(other))
+            bw_err_hint(failure, "queue %s is not done either: %s", other->label, bw_hcq_queue_doing(other));
+    }
+    return bw_hcq_device_fail(owner, failure);
+}
+
+static void slice_sleep(struct bw_hcq_device *device, uint64_t slice_ns)
+{
+    const struct bw_driver_ops *ops = device->device->ops;
+    if (!ops->wait_interrupt || ops->wait_interrupt(device->device, slice_ns) < 0)
+        device->sys->ops->sleep_ns(device->sys, slice_ns);
+}
+
+static int wait_slowly(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *failure)
+{
+    struct bw_hcq_device *owner = queue->owner;
+    struct bw_ctx *ctx = owner->ctx;
+    uint64_t mask = 1ull << owner->index | __atomic_load_n(&owner->waits_on, __ATOMIC_RELAXED);
+    uint64_t moved_ns = owner->sys->ops->clock_ns(owner->sys), slice_ns = SLICE_FIRST_NS;
+    uint64_t progress = progress_of(ctx, mask);
+    for (;;) {
+        slice_sleep(owner, slice_ns);
+        slice_ns = slice_ns * 2 < SLICE_MAX_NS ? slice_ns * 2 : SLICE_MAX_NS;
+        if (bw_point_reached(bw_hcq_queue_now(queue), point))
+            return 0;
+        int rc = faults_look(ctx, mask, failure);
+        if (rc)
+            return rc;
+        uint64_t now_ns = owner->sys->ops->clock_ns(owner->sys), progress_now = progress_of(ctx, mask);
+        moved_ns = progress_now != progress ? now_ns : moved_ns;
+        progress = progress_now;
+        if (now_ns - moved_ns >= ctx->config.wait_ns)
+            return wait_timed_out(queue, point, now_ns - moved_ns, failure);
+    }
+}
+
+int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err)
+{
+    for (uint32_t spin = 0; spin < SPINS; spin++) {
+        if (bw_point_reached(bw_hcq_queue_now(queue), point))
+            return 0;
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+    struct bw_err failure;
+    int rc = bw_ctx_forked(queue->owner->ctx) ? bw_hcq_device_check(queue->owner, &failure)
+                                              : wait_slowly(queue, point, &failure);
+    if (rc && err)
+        *err = failure;
+    return rc;
+}
+
+int bw_hcq_devices_wait(struct bw_ctx *ctx, uint64_t mask, struct bw_err *err)
+{
+    for (; mask; mask &= mask - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(ctx, (uint32_t)__builtin_ctzll(mask));
+        for (uint32_t i = 0; device && i < device->queue_count; i++) {
+            int rc = bw_hcq_queue_wait(&device->queues[i], bw_hcq_queue_submitted(&device->queues[i]), err);
+            if (rc)
+                return rc;
+        }
+    }
+    return 0;
+}
