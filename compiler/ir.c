@@ -207,6 +207,7 @@ static bw_node node_append(struct bw_ir *ir, struct bw_ir_node node, const bw_no
         memcpy(ir->sources.data + ir->sources.count, sources, node.source_count * sizeof *sources);
     ir->sources.count += node.source_count;
     ir->node_table[table_at] = (uint32_t)ir->nodes.count - 1;
+    bw_ir_bounds_derive(ir, (bw_node)ir->nodes.count - 1);
     return (bw_node)ir->nodes.count - 1;
 }
 

@@ -125,6 +125,9 @@ struct bw_variable {
     char name[16];
     int64_t min, max;
 };
+struct bw_local { /* blob of LOCAL */
+    int64_t number, elements;
+};
 
 struct bw_ir;
 

@@ -1,12 +1,10 @@
 /* Interval analysis: inclusive bounds of integer and bool nodes. Contract in ir.h.
  *
- * The recursion is cut at a fixed depth with the dtype's own bounds; index expressions are shallow, and a
- * wider answer is only less precise, never wrong. */
+ * Bounds are derived from those of the sources when a node is made: constant work per node, however much its
+ * graph is shared. */
 #include <assert.h>
 
 #include "compiler/ir_internal.h"
-
-enum { DEPTH_MAX = 40 };
 
 struct interval {
     int64_t min, max;
@@ -28,7 +26,10 @@ static int64_t floor_div(int64_t a, int64_t b)
     return saturate(quotient - ((__int128)a % b != 0 && (a < 0) != (b < 0)));
 }
 
-static struct interval bounds(const struct bw_ir *ir, bw_node node, int depth);
+static struct interval bounds(const struct bw_ir *ir, bw_node node)
+{
+    return (struct interval){ir->nodes.data[node].min, ir->nodes.data[node].max};
+}
 
 static struct interval corners(__int128 a, __int128 b, __int128 c, __int128 d)
 {
@@ -108,14 +109,13 @@ static struct interval bounds_shift(enum bw_op op, struct interval a, struct int
     return checked(dtype, corners(a.min * factor, a.max * factor, a.min * factor, a.max * factor));
 }
 
-static struct interval bounds_binary(const struct bw_ir *ir, bw_node node, enum bw_op op, enum bw_dtype dtype,
-                                     int depth)
+static struct interval bounds_binary(const struct bw_ir *ir, bw_node node, enum bw_op op, enum bw_dtype dtype)
 {
     bw_node left = bw_ir_source(ir, node, 0), right = bw_ir_source(ir, node, 1);
     enum bw_dtype operand = bw_ir_dtype(ir, left);
     if (bw_dtype_is_float(operand) || operand == BW_U64) /* u64 does not fit the interval type */
         return whole(dtype);
-    struct interval a = bounds(ir, left, depth), b = bounds(ir, right, depth);
+    struct interval a = bounds(ir, left), b = bounds(ir, right);
     switch (op) {
     case BW_OP_ADD:
         return checked(
@@ -147,27 +147,26 @@ static struct interval bounds_binary(const struct bw_ir *ir, bw_node node, enum 
     }
 }
 
-static struct interval bounds_cast(const struct bw_ir *ir, bw_node x, enum bw_dtype dtype, int depth)
+static struct interval bounds_cast(const struct bw_ir *ir, bw_node x, enum bw_dtype dtype)
 {
     struct interval all = whole(dtype);
     enum bw_dtype from = bw_ir_dtype(ir, x);
     if (bw_dtype_is_float(from) || from == BW_U64)
         return all;
-    struct interval a = bounds(ir, x, depth);
+    struct interval a = bounds(ir, x);
     if (dtype == BW_BOOL)
         return (struct interval){a.min > 0 || a.max < 0, a.min != 0 || a.max != 0};
     return a.min >= all.min && a.max <= all.max ? a : all;
 }
 
-static struct interval bounds_unary(const struct bw_ir *ir, bw_node node, enum bw_op op, enum bw_dtype dtype,
-                                    int depth)
+static struct interval bounds_unary(const struct bw_ir *ir, bw_node node, enum bw_op op, enum bw_dtype dtype)
 {
     bw_node x = bw_ir_source(ir, node, 0);
     if (op == BW_OP_CAST)
-        return bounds_cast(ir, x, dtype, depth);
+        return bounds_cast(ir, x, dtype);
     if (op == BW_OP_BITCAST || dtype == BW_U64)
         return whole(dtype);
-    struct interval a = bounds(ir, x, depth);
+    struct interval a = bounds(ir, x);
     switch (op) {
     case BW_OP_NEG:
         return checked(dtype, (struct interval){saturate(-(__int128)a.max), saturate(-(__int128)a.min)});
@@ -182,8 +181,7 @@ static struct interval bounds_unary(const struct bw_ir *ir, bw_node node, enum b
     }
 }
 
-static struct interval bounds_leaf(const struct bw_ir *ir, bw_node node, enum bw_op op, enum bw_dtype dtype,
-                                   int depth)
+static struct interval bounds_leaf(const struct bw_ir *ir, bw_node node, enum bw_op op, enum bw_dtype dtype)
 {
     switch (op) {
     case BW_OP_CONST: {
@@ -195,7 +193,7 @@ static struct interval bounds_leaf(const struct bw_ir *ir, bw_node node, enum bw
         return checked(dtype, (struct interval){0, size > 0 ? size - 1 : 0});
     }
     case BW_OP_RANGE: {
-        int64_t size = bounds(ir, bw_ir_source(ir, node, 0), depth).max;
+        int64_t size = bounds(ir, bw_ir_source(ir, node, 0)).max;
         return (struct interval){0, size > 0 ? size - 1 : 0};
     }
     case BW_OP_SPECIAL: { /* arg: which in the low 8 bits, size above */
@@ -211,37 +209,44 @@ static struct interval bounds_leaf(const struct bw_ir *ir, bw_node node, enum bw
     }
 }
 
-static struct interval bounds(const struct bw_ir *ir, bw_node node, int depth)
+static struct interval derive(const struct bw_ir *ir, bw_node node)
 {
     enum bw_op op = bw_ir_op(ir, node);
     enum bw_dtype dtype = bw_ir_dtype(ir, node);
-    if (depth >= DEPTH_MAX || bw_dtype_is_float(dtype) || dtype == BW_VOID)
+    if (bw_dtype_is_float(dtype) || dtype == BW_VOID)
         return whole(dtype);
     switch (bw_op_class(op)) {
     case BW_OP_BINARY:
-        return bounds_binary(ir, node, op, dtype, depth + 1);
+        return bounds_binary(ir, node, op, dtype);
     case BW_OP_UNARY:
-        return bounds_unary(ir, node, op, dtype, depth + 1);
+        return bounds_unary(ir, node, op, dtype);
     case BW_OP_MOVEMENT:
-        return op == BW_OP_PAD ? whole(dtype) : bounds(ir, bw_ir_source(ir, node, 0), depth + 1);
+        return op == BW_OP_PAD ? whole(dtype) : bounds(ir, bw_ir_source(ir, node, 0));
     case BW_OP_TERNARY:
         if (op == BW_OP_WHERE) {
-            struct interval a = bounds(ir, bw_ir_source(ir, node, 1), depth + 1);
-            struct interval b = bounds(ir, bw_ir_source(ir, node, 2), depth + 1);
+            struct interval a = bounds(ir, bw_ir_source(ir, node, 1));
+            struct interval b = bounds(ir, bw_ir_source(ir, node, 2));
             return (struct interval){a.min < b.min ? a.min : b.min, a.max > b.max ? a.max : b.max};
         }
         return whole(dtype);
     default:
         if (op == BW_OP_GATHER || op == BW_OP_CONTIGUOUS)
-            return bounds(ir, bw_ir_source(ir, node, 0), depth + 1);
-        return bounds_leaf(ir, node, op, dtype, depth + 1);
+            return bounds(ir, bw_ir_source(ir, node, 0));
+        return bounds_leaf(ir, node, op, dtype);
     }
+}
+
+void bw_ir_bounds_derive(struct bw_ir *ir, bw_node node)
+{
+    struct interval result = derive(ir, node);
+    assert(result.min <= result.max);
+    ir->nodes.data[node].min = result.min;
+    ir->nodes.data[node].max = result.max;
 }
 
 void bw_ir_bounds(const struct bw_ir *ir, bw_node node, int64_t *min, int64_t *max)
 {
-    struct interval result = bounds(ir, node, 0);
-    assert(result.min <= result.max);
+    struct interval result = bounds(ir, node);
     *min = result.min;
     *max = result.max;
 }

@@ -11,7 +11,8 @@ struct bw_ir_node {
     uint16_t source_count;
     uint32_t source_offset; /* into sources */
     uint64_t arg;
-    uint32_t shape; /* blob of a struct bw_shape cut to its rank */
+    uint32_t shape;   /* blob of a struct bw_shape cut to its rank */
+    int64_t min, max; /* bounds of an integer node, set when it is made; see ir_bounds.c */
 };
 
 struct bw_ir_blob_row {
@@ -38,6 +39,9 @@ int bw_ir_shape_derive(struct bw_ir *ir, enum bw_op op, enum bw_dtype dtype, uin
 /* Constant folding and identities for elementwise nodes; 0 when nothing applies. compiler/ir_fold.c */
 bw_node bw_ir_fold_elementwise(struct bw_ir *ir, enum bw_op op, enum bw_dtype dtype, const bw_node *sources,
                                uint32_t source_count);
+/* Bounds of the node at hand from those of its sources, so that no analysis ever walks a graph.
+ * compiler/ir_bounds.c */
+void bw_ir_bounds_derive(struct bw_ir *ir, bw_node node);
 uint64_t bw_ir_shape_blob(struct bw_ir *ir, const struct bw_shape *shape);
 
 #endif

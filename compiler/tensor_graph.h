@@ -19,7 +19,8 @@ struct bw_tensor_buffer {
     enum bw_tensor_buffer_kind kind;
     enum bw_dtype dtype;
     bool owned;       /* data is freed with the graph; borrowed data outlives graph and plans */
-    const void *data; /* row-major elements of a constant; NULL for inputs and where size_bytes is 0 */
+    const void *data; /* row-major elements of a constant; NULL for inputs, and where size_bytes is 0. May be
+                       * aligned to one byte only: mapped weights lie anywhere in their file */
     uint64_t size_bytes;
     struct bw_shape shape;
     uint32_t input_index; /* inputs only: place among the inputs, in order of creation */
@@ -31,6 +32,7 @@ struct bw_tensor_graph {
     BW_VEC(struct bw_tensor_buffer) buffers; /* index = number of the BUFFER node */
     BW_VEC(uint32_t) inputs;                 /* input_index -> index in buffers */
     BW_VEC(uint8_t) depends_on_input;        /* by node; grown on demand, see bw_tensor_is_constant */
+    BW_VEC(uint32_t) slots;                  /* scratch of the evaluator, by node: zero between evaluations */
 };
 
 /* What the scheduler may count on, beyond the comments of ir.h:

@@ -36,7 +36,9 @@ enum bw_iface_memory_flags {
     BW_IFACE_UNCACHED = 8,
     BW_IFACE_EXECUTABLE = 16,
     BW_IFACE_CPU_VISIBLE = 32, /* VRAM mapped through the BAR */
-    BW_IFACE_AQL_QUEUE = 64,   /* ring memory of an AQL queue (mapped twice) */
+    /* Ring memory of an AQL queue. Nothing special from gfx9 on: only gfx7 and gfx8 map it twice, and the KFD
+     * refuses a ring whose mapping is not exactly as large as the ring. */
+    BW_IFACE_AQL_QUEUE = 64,
 };
 
 struct bw_iface_memory {
@@ -51,8 +53,10 @@ enum bw_iface_queue_kind { BW_IFACE_QUEUE_COMPUTE_PM4, BW_IFACE_QUEUE_COMPUTE_AQ
 struct bw_iface_queue_request {
     enum bw_iface_queue_kind kind;
     const struct bw_iface_memory *ring;
-    uint64_t read_pointer_va, write_pointer_va; /* 8-byte words in device-visible host memory */
-    uint32_t priority;                          /* 0..15, 7 normal */
+    /* 8-byte words, each in BW_IFACE_HOST memory that was allocated with exactly one page (both may share
+     * it): the KFD checks that. The ring is one whole allocation, a power of two. */
+    uint64_t read_pointer_va, write_pointer_va;
+    uint32_t priority; /* 0..15, 7 normal */
 };
 
 struct bw_iface_queue {
@@ -83,13 +87,21 @@ struct bw_iface_ops {
     int (*queue_create)(struct bw_iface *iface, const struct bw_iface_queue_request *request,
                         struct bw_iface_queue *queue, struct bw_err *err);
     int (*queue_destroy)(struct bw_iface *iface, struct bw_iface_queue *queue, struct bw_err *err);
-    /* Sleeps until an interrupt of this GPU or the timeout: 1 something happened, 0 timeout, -errno. */
+    /* Sleeps until an interrupt or fault of this GPU or the timeout: 1 something may have happened, 0
+     * timeout, -errno. An interrupt that comes while nobody waits is kept for the next call; one that comes
+     * while several threads wait wakes those and is gone: with more than one waiter look at the condition
+     * again at times. */
     int (*wait_interrupt)(struct bw_iface *iface, uint64_t timeout_ns, struct bw_err *err);
-    /* The word and event number that a queue writes and raises to wake wait_interrupt. */
+    /* The word and event number that a queue writes and raises to wake wait_interrupt. mailbox_va 0: queues
+     * cannot (another context of this process holds the KFD's event page); wait_interrupt then returns 1
+     * every millisecond. */
     void (*interrupt_target)(struct bw_iface *iface, uint64_t *mailbox_va, uint32_t *event_id);
-    /* Non-blocking: what broke, kind NONE when nothing did. Clears what it reports. */
+    /* Non-blocking: what broke, kind NONE when nothing did. Clears what it reports. Of several faults the
+     * first is told. */
     int (*query_fault)(struct bw_iface *iface, struct bw_fault *fault, struct bw_err *err);
+    /* -ENOTSUP: the kernel cannot tell. */
     int (*available_memory)(struct bw_iface *iface, uint64_t *available_bytes, struct bw_err *err);
+    /* Queues and memory must be gone. In a child of fork every call gives -ESTALE and close only forgets. */
     void (*close)(struct bw_iface *iface);
 };
 
@@ -107,7 +119,10 @@ struct bw_iface_listing {
 };
 
 /* KFD: index counts GPU nodes from 0. -ENODEV: no such node or no /dev/kfd (the error says which, and what to
- * do). */
+ * do); -EACCES, -EPERM: no permission; -ENOTSUP: interface version; -EBUSY: another bw_sys of this process
+ * has had the GPU; -ESTALE: forked child; -EPROTO: the kernel's files or answers make no sense; others as the
+ * kernel gives them. Opening a GPU twice through one bw_sys shares its address space. What the kernel keeps
+ * per process stays open until bw_sys_destroy. */
 int bw_kfd_open(struct bw_sys *sys, uint32_t index, struct bw_iface **iface, struct bw_err *err);
 /* Returns the number of GPU nodes (entry called for each) or -errno. */
 int bw_kfd_list(struct bw_sys *sys, int (*entry)(void *user, const struct bw_iface_listing *listing),

@@ -1,6 +1,7 @@
 /* What every implementation of the OS seam shares. */
 #include <bellwire/sys.h>
 
+#include "iface/kfd.h"
 #include "iface/sys_util.h"
 
 #include <errno.h>
@@ -14,8 +15,7 @@ void bw_sys_destroy(struct bw_sys *sys)
 {
     if (!sys)
         return;
-    free(sys->kfd);
-    sys->kfd = NULL;
+    bw_kfd_process_end(sys);
     sys->ops->destroy(sys);
 }
 

@@ -31,6 +31,11 @@ uint64_t bw_va_space_fini(struct bw_va_space *space)
     return stats.used_bytes;
 }
 
+void bw_va_space_forget(struct bw_va_space *space)
+{
+    space->pieces.count = 0;
+}
+
 /* Reserves one piece of exactly size_bytes and hands it to the allocator. */
 static int add_piece(struct bw_va_space *space, uint64_t size_bytes)
 {

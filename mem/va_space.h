@@ -37,6 +37,10 @@ int bw_va_space_init(struct bw_va_space *space, struct bw_sys *sys, uint64_t low
  */
 uint64_t bw_va_space_fini(struct bw_va_space *space);
 
+/* In a forked child, where the reservations are not (they are not inherited): forgets them, so that fini
+ * unmaps nothing. */
+void bw_va_space_forget(struct bw_va_space *space);
+
 /* A range to map into with bw_map_request.fixed_address. alignment 0: a page's. -EINVAL: size 0 or absurd;
  * -ENOMEM: the system gives no more address space; -ERANGE: what it gives is out of the device's reach. */
 int bw_va_space_alloc(struct bw_va_space *space, uint64_t size_bytes, uint64_t alignment, uint64_t *address);

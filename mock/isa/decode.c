@@ -63,7 +63,7 @@ void bw_decode_sreg(struct bw_decode_cursor *c, struct bw_operand *operand, uint
         bw_decode_refuse(c);
         return;
     }
-    if (dwords <= 1 || (dwords == 2 && index == BW_SREG_NULL))
+    if (dwords <= 1 || index == BW_SREG_NULL)
         return;
     if (index < SGPR_COUNT) {
         if (index % alignment || index + dwords > SGPR_COUNT)
@@ -243,7 +243,7 @@ static bool decode_long(struct bw_decode_cursor *c, uint32_t word, struct bw_ins
     case 0x32:
         return bw_decode_vopd(c, word, inst);
     case 0x33:
-        return bw_field(word, 24, 25) == 0 && bw_decode_vop3p(c, word, inst);
+        return bw_field(word, 23, 25) == 0 && bw_decode_vop3p(c, word, inst);
     case 0x35:
         return bw_decode_vop3(c, word, inst);
     case 0x36:

@@ -34,7 +34,7 @@ bool bw_decode_smem(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *i
     if (row->src[base_source].type != BW_T_NONE)
         bw_decode_sreg(c, &inst->src[base_source], row->src[base_source].type, base);
     else
-        bw_decode_expect_zero(c, word & 0x7f3f);
+        bw_decode_expect_zero(c, inst->glc | inst->dlc); /* cache invalidation */
     if (row->src[base_source].type != BW_T_NONE)
         bw_decode_sreg(c, &inst->src[base_source + 1], BW_T_B32, bw_field(high, 25, 31));
     return !c->failed;
@@ -147,7 +147,7 @@ bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *
     inst->offen = bw_field(high, 22, 22);
     inst->idxen = bw_field(high, 23, 23);
     if (row->src[2].type == BW_T_NONE) { /* cache invalidation: no operands, fields ignored */
-        bw_decode_expect_zero(c, inst->slc | inst->dlc | inst->glc | inst->tfe | inst->offen | inst->idxen);
+        bw_decode_expect_zero(c, inst->dlc | inst->glc | inst->tfe | inst->offen | inst->idxen);
         return !c->failed;
     }
     mubuf_address(c, inst, high);

@@ -87,10 +87,8 @@ static void source0_e32(struct bw_decode_cursor *c, struct bw_inst *inst, const 
                         unsigned code)
 {
     struct bw_gfx11_operand_row source = row->src[0];
-    if (source.type == BW_T_NONE) {
-        bw_decode_expect_zero(c, code);
+    if (source.type == BW_T_NONE) /* v_nop: ignored */
         return;
-    }
     if (is_dpp(code)) {
         unsigned vgpr;
         if (!(row->flags & BW_GFX11_F_DPP)) {

@@ -59,31 +59,49 @@ static bool print_inline(uint8_t type, int64_t value, struct bw_text *text)
         return true;
     }
     unsigned bits = bw_gfx11_type_bits(type);
-    uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
+    bool wide = bits > 32; /* LLVM names 1/(2 pi) in double precision, for WMMA accumulators too */
+    uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << (bits == 16 ? 16 : 32)) - 1;
     for (unsigned code = FIRST; code <= INVERSE_2PI; code++) {
         struct bw_operand constant = {.kind = BW_OPERAND_FLOAT, .type = type, .index = (uint16_t)code};
         if (((uint64_t)value & mask) != bw_gfx11_constant(NULL, &constant))
             continue;
-        bool wide = bits == 64 && code == INVERSE_2PI;
-        bw_text_add(text, "%s", wide ? "0.15915494309189532" : names[code - FIRST]);
+        bw_text_add(text, "%s", wide && code == INVERSE_2PI ? "0.15915494309189532" : names[code - FIRST]);
         return true;
     }
     return false;
+}
+
+static bool has_k(unsigned op)
+{
+    return op == BW_GFX11_V_FMAMK_F32 || op == BW_GFX11_V_FMAAK_F32;
+}
+
+static bool pair_has_k(const struct bw_inst *inst)
+{
+    return inst->format == BW_GFX11_VOPD && (has_k(inst->op) || has_k(inst->y.op));
 }
 
 static void print_constant(const struct bw_inst *inst, const struct bw_operand *operand, struct bw_text *text)
 {
     uint64_t value = bw_gfx11_constant(inst, operand);
     bool literal = operand->kind == BW_OPERAND_LITERAL, done;
-    switch (operand->type) {
-    case BW_T_F16:
+    uint8_t type = operand->type;
+    if (literal && pair_has_k(inst)) /* shared with v_dual_fmamk or v_dual_fmaak: printed as they take it */
+        type = BW_T_F32;
+    switch (type) {
     case BW_T_MIX: /* LLVM takes its constants for halves */
+        value = bw_gfx11_constant(inst, &(struct bw_operand){operand->kind, BW_T_F16, 1, operand->index});
         done = print_inline(BW_T_F16, (int16_t)value, text);
-        value &= 0xffff;
+        break;
+    case BW_T_F16:
+        done = print_inline(BW_T_F16, (int16_t)value, text);
+        break;
+    case BW_T_BF16: /* the other way around */
+        done = print_inline(BW_T_BF16, (int16_t)value, text);
+        value = literal ? inst->literal : value;
         break;
     case BW_T_B16: /* looked at as 32 bits, printed as 16 */
         done = print_inline(BW_T_B32, literal ? (int32_t)inst->literal : (int16_t)value, text);
-        value &= 0xffff;
         break;
     case BW_T_F64:
         done = print_inline(BW_T_F64, (int64_t)value, text);
@@ -94,7 +112,7 @@ static void print_constant(const struct bw_inst *inst, const struct bw_operand *
         done = print_inline(BW_T_B64, literal ? (int64_t)inst->literal : (int64_t)value, text);
         break;
     default:
-        done = print_inline(operand->dwords > 2 ? BW_T_B32 : operand->type, (int32_t)value, text);
+        done = print_inline(type, (int32_t)value, text);
     }
     if (!done)
         bw_text_add(text, "0x%x", (unsigned)value);
@@ -234,16 +252,15 @@ static void print_vop3_modifiers(const struct bw_inst *inst, const struct bw_gfx
                                  struct bw_text *text)
 {
     static const char *const omod[] = {"", " mul:2", " mul:4", " div:2"};
+    unsigned count = row->flags & BW_GFX11_F_RMW ? 3 : source_count(row), sources = (1u << count) - 1;
     unsigned op_sel = inst->op_sel;
+    bool lanes = inst->op == BW_GFX11_V_PERMLANE16_B32 || inst->op == BW_GFX11_V_PERMLANEX16_B32;
     if (inst->op == BW_GFX11_V_DOT2_F16_F16 || inst->op == BW_GFX11_V_DOT2_BF16_BF16)
-        op_sel &= 0xc; /* sources 0 and 1 are pairs */
-    if (op_sel && row->flags & BW_GFX11_F_OPSEL) {
-        unsigned count = source_count(row), sources = (1u << count) - 1;
-        if (inst->op == BW_GFX11_V_PERMLANE16_B32 || inst->op == BW_GFX11_V_PERMLANEX16_B32)
-            print_bits("op_sel", op_sel, 2, text);
-        else
-            print_bits("op_sel", (op_sel & sources) | (op_sel >> 3) << count, count + 1, text);
-    }
+        op_sel &= 0xc;       /* sources 0 and 1 are pairs */
+    if (lanes && op_sel & 3) /* fetch inactive, bound control */
+        print_bits("op_sel", op_sel, 2, text);
+    else if (!lanes && op_sel)
+        print_bits("op_sel", (op_sel & sources) | (op_sel >> 3) << count, count + 1, text);
     bw_text_add(text, "%s%s", inst->clamp ? " clamp" : "", omod[inst->omod]);
 }
 

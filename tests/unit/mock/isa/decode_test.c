@@ -152,7 +152,7 @@ static void test_refusals(void)
         {"SOP2 opcode 7 is reserved", {0x83840c08}, 1},
         {"SOP1 opcode 6 is reserved", {0xbe840608}, 1},
         {"source code 209 is reserved", {0x7e0802d1}, 1},
-        {"v_nop with a source", {0x7e000001}, 1},
+        {"v_nop with a destination", {0x7e020000}, 1},
         {"a pair of SGPRs that starts odd", {0xbe850108}, 1},
         {"a pair that starts at vcc_hi", {0xbe84016b}, 1},
         {"four SGPRs from s102", {0xf4081984, 0xf8000000}, 2},

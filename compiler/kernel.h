@@ -1,0 +1,25 @@
+/* Kernels: graphs that end in a SINK, on scalars of ranges. */
+#ifndef BW_COMPILER_KERNEL_H
+#define BW_COMPILER_KERNEL_H
+
+#include "compiler/ir.h"
+
+enum {
+    BW_KERNEL_RANGES_MAX = 64
+}; /* of one kernel; a deep chain of fused reductions has a few per reduction */
+
+struct bw_kernel_ranges {
+    bw_node list[BW_KERNEL_RANGES_MAX]; /* by number */
+    int64_t sizes[BW_KERNEL_RANGES_MAX];
+    uint32_t count;
+};
+
+/* The ranges of a kernel in order of their numbers; false when there are too many or one has no constant
+ * size. */
+bool bw_kernel_ranges(const struct bw_ir *ir, bw_node sink, struct bw_kernel_ranges *ranges);
+
+/* Splits ranges that are divided by a factor of their size, joins ranges that are always used as one, and
+ * numbers what is left densely: outputs first. Returns the new sink, or 0 after an error. */
+bw_node bw_kernel_simplify(struct bw_ir *ir, bw_node sink);
+
+#endif

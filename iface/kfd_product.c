@@ -1,0 +1,79 @@
+/* Marketing names from libdrm's amdgpu.ids: "DEVICE,<tab>REVISION,<tab>NAME" per line, both numbers in
+ * hexadecimal. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "iface/kfd_topology.h"
+#include "iface/sys_util.h"
+
+#define IDS_PATH "/usr/share/libdrm/amdgpu.ids"
+
+enum { IDS_BYTES_MAX = 1 << 20, NUMBER_BYTES_MAX = 64 };
+
+/* Parses one line; false when it is a comment, a version or malformed. */
+static bool parse_line(const char *line, uint32_t *device_id, uint32_t *revision, const char **name)
+{
+    char *end;
+    unsigned long device = strtoul(line, &end, 16);
+    if (end == line || *end != ',' || device > UINT16_MAX)
+        return false;
+    const char *second = end + 1;
+    unsigned long rev = strtoul(second, &end, 16);
+    if (end == second || *end != ',' || rev > UINT8_MAX)
+        return false;
+    for (end++; *end == ' ' || *end == '\t'; end++)
+        ;
+    *device_id = (uint32_t)device;
+    *revision = (uint32_t)rev;
+    *name = end;
+    return true;
+}
+
+bool bw_amdgpu_ids_find(const char *ids, uint32_t device_id, uint32_t revision, char *name,
+                        uint32_t name_size)
+{
+    for (const char *line = ids; *line;) {
+        size_t length = strcspn(line, "\n");
+        uint32_t device, rev;
+        const char *text;
+        /* strtoul skips blanks, line ends too: only lines that start with a digit are entries. */
+        if (isxdigit((unsigned char)*line) && parse_line(line, &device, &rev, &text) &&
+            text <= line + length && device == device_id && rev == revision) {
+            size_t name_length = (size_t)(line + length - text);
+            while (name_length && isspace((unsigned char)text[name_length - 1]))
+                name_length--;
+            snprintf(name, name_size, "%.*s", (int)name_length, text);
+            return name_length > 0;
+        }
+        line += length + (line[length] == '\n');
+    }
+    return false;
+}
+
+/* A number of one sysfs file; false when there is none. */
+static bool read_number(struct bw_sys *sys, const char *path, uint32_t *number)
+{
+    char *text, *end;
+    if (bw_sys_read_text(sys, path, NUMBER_BYTES_MAX, &text))
+        return false;
+    unsigned long value = strtoul(text, &end, 16);
+    bool good = end != text && value <= UINT32_MAX;
+    *number = (uint32_t)value;
+    free(text);
+    return good;
+}
+
+void bw_kfd_product(struct bw_sys *sys, const struct bw_kfd_node *node, char *name, uint32_t name_size)
+{
+    char path[128], *ids;
+    uint32_t revision;
+    name[0] = 0;
+    snprintf(path, sizeof path, "/sys/class/drm/renderD%u/device/revision", node->render_minor);
+    if (!read_number(sys, path, &revision) || bw_sys_read_text(sys, IDS_PATH, IDS_BYTES_MAX, &ids))
+        return;
+    if (!bw_amdgpu_ids_find(ids, node->device_id, revision, name, name_size))
+        name[0] = 0;
+    free(ids);
+}

@@ -1,0 +1,275 @@
+#include "mock/engine/queue.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mock/kfd/event.h"
+
+enum {
+    BLOCKED_NS_MIN = 20000,   /* a blocked queue looks at memory again after this, ... */
+    BLOCKED_NS_MAX = 1000000, /* ... then ever more rarely: what the host writes cannot wake it */
+};
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
+{
+    struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000),
+                               .tv_nsec = (long)(timeout_ns % 1000000000)};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, timeout_ns == UINT64_MAX ? NULL : &timeout, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void bw_mock_doorbell_wake(struct bw_mock_doorbell *doorbell)
+{
+    atomic_fetch_add(&doorbell->sequence, 1);
+    if (atomic_load(&doorbell->asleep))
+        futex_wake(&doorbell->sequence);
+}
+
+void bw_mock_progress_signal(struct bw_mock *machine)
+{
+    if (!atomic_load(&machine->blocked))
+        return;
+    atomic_fetch_add(&machine->progress, 1);
+    futex_wake(&machine->progress);
+}
+
+void bw_mock_doorbell_write(struct bw_mock_context *context, uint64_t offset, uint64_t value)
+{
+    struct bw_mock *machine = context->process->machine;
+    assert(offset < BW_MOCK_DOORBELL_BYTES);
+    struct bw_mock_doorbell *doorbell = &context->doorbells[offset / 8];
+    struct bw_mock_fault fault;
+    atomic_fetch_add_explicit(&machine->stats.doorbells, 1, memory_order_relaxed);
+    if (!atomic_load(&doorbell->bound)) {
+        bw_mock_error_set(machine, "doorbell at offset 0x%llx: no queue listens there",
+                          (unsigned long long)offset);
+        return;
+    }
+    enum bw_mock_fault_action action =
+        bw_mock_faults_check(&machine->faults, "doorbell", context->gpu->index, &fault);
+    if (action == BW_MOCK_FAULT_DROP)
+        return;
+    if (action == BW_MOCK_FAULT_DELAY)
+        atomic_store(&doorbell->not_before_ns, bw_mock_clock_ns(machine) + fault.delay_ns);
+    atomic_store(&doorbell->value, value);
+    bw_mock_doorbell_wake(doorbell);
+    if (action == BW_MOCK_FAULT_DUP)
+        bw_mock_doorbell_wake(doorbell);
+}
+
+/* Takes a doorbell over into queue->write. False while a delayed one is under way. */
+static bool take_doorbell(struct bw_mock_queue *queue)
+{
+    struct bw_mock_doorbell *doorbell = queue->doorbell;
+    uint64_t not_before = atomic_load(&doorbell->not_before_ns);
+    if (not_before && bw_mock_clock_ns(queue->machine) < not_before)
+        return false;
+    if (not_before)
+        atomic_store(&doorbell->not_before_ns, 0);
+    queue->write = atomic_load(&doorbell->value);
+    return true;
+}
+
+/* What fault injection does to the next packet. False: *progress is the outcome of this step. */
+static bool injection_passes(struct bw_mock_queue *queue, enum bw_mock_queue_progress *progress)
+{
+    char site[16] = "mec";
+    struct bw_mock_fault fault;
+    if (queue->type == BW_MOCK_QUEUE_SDMA)
+        snprintf(site, sizeof site, "sdma%u", queue->sdma_engine);
+    switch (bw_mock_faults_check(&queue->machine->faults, site, queue->context->gpu->index, &fault)) {
+    case BW_MOCK_FAULT_DELAY:
+        bw_mock_sleep_ns(queue->machine, fault.delay_ns);
+        return true;
+    case BW_MOCK_FAULT_HANG:
+        queue->hung = true;
+        *progress = BW_MOCK_QUEUE_BLOCKED;
+        return false;
+    case BW_MOCK_FAULT_FAIL:
+        *progress = bw_mock_queue_fail(queue, "injected failure (%s)", strerror(fault.error));
+        return false;
+    case BW_MOCK_FAULT_DROP: /* the engine dies without a word */
+        atomic_store(&queue->state, BW_MOCK_QUEUE_FAILED);
+        *progress = BW_MOCK_QUEUE_STOPPED;
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool has_work(const struct bw_mock_queue *queue)
+{
+    if (queue->type == BW_MOCK_QUEUE_AQL)
+        return queue->in_indirect || queue->read < queue->write + 1;
+    return queue->in_indirect || queue->read != queue->write;
+}
+
+enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
+{
+    enum bw_mock_queue_progress progress;
+    if (atomic_load(&queue->context->evictions) != queue->evictions)
+        atomic_store(&queue->state, BW_MOCK_QUEUE_EVICTED);
+    if (atomic_load(&queue->state) != BW_MOCK_QUEUE_RUNNING)
+        return BW_MOCK_QUEUE_STOPPED;
+    if (atomic_load(&queue->inactive))
+        return BW_MOCK_QUEUE_IDLE;
+    if (queue->hung || !take_doorbell(queue))
+        return BW_MOCK_QUEUE_BLOCKED;
+    if (!has_work(queue))
+        return BW_MOCK_QUEUE_IDLE;
+    if (atomic_load_explicit(&queue->machine->faults.count, memory_order_relaxed) &&
+        !injection_passes(queue, &progress))
+        return progress;
+    switch (queue->type) {
+    case BW_MOCK_QUEUE_PM4:
+        return bw_mock_pm4_step(queue);
+    case BW_MOCK_QUEUE_AQL:
+        return bw_mock_aql_step(queue);
+    default:
+        return bw_mock_sdma_step(queue);
+    }
+}
+
+static void *queue_thread(void *argument)
+{
+    struct bw_mock_queue *queue = argument;
+    struct bw_mock_doorbell *doorbell = queue->doorbell;
+    struct bw_mock *machine = queue->machine;
+    uint64_t nap_ns = BLOCKED_NS_MIN;
+    while (!atomic_load(&queue->stopping)) {
+        uint32_t seen = atomic_load(&doorbell->sequence);
+        uint32_t progress_seen = atomic_load(&machine->progress);
+        enum bw_mock_queue_progress progress = bw_mock_queue_step(queue);
+        if (progress == BW_MOCK_QUEUE_MOVED) {
+            nap_ns = BLOCKED_NS_MIN;
+            bw_mock_progress_signal(machine);
+        } else if (progress == BW_MOCK_QUEUE_BLOCKED) {
+            atomic_fetch_add(&machine->blocked, 1);
+            futex_wait(&machine->progress, progress_seen, nap_ns);
+            atomic_fetch_sub(&machine->blocked, 1);
+            nap_ns = nap_ns * 2 < BLOCKED_NS_MAX ? nap_ns * 2 : BLOCKED_NS_MAX;
+        } else {
+            atomic_store(&doorbell->asleep, 1);
+            if (!atomic_load(&queue->stopping))
+                futex_wait(&doorbell->sequence, seen, UINT64_MAX);
+            atomic_store(&doorbell->asleep, 0);
+        }
+    }
+    return NULL;
+}
+
+int bw_mock_queue_start(struct bw_mock_queue *queue)
+{
+    size_t words = queue->type == BW_MOCK_QUEUE_SDMA ? BW_MOCK_SDMA_PACKET_WORDS : BW_MOCK_PACKET_WORDS;
+    queue->packet = malloc(words * sizeof *queue->packet);
+    if (!queue->packet)
+        return -ENOMEM;
+    /* AQL doorbells hold the last packet's index: before the first one that is -1 */
+    atomic_store(&queue->doorbell->value, queue->type == BW_MOCK_QUEUE_AQL ? queue->read - 1 : queue->read);
+    atomic_store(&queue->doorbell->not_before_ns, 0);
+    atomic_store(&queue->doorbell->bound, 1);
+    if (queue->machine->single_step)
+        return 0;
+    int rc = -pthread_create(&queue->thread, NULL, queue_thread, queue);
+    queue->has_thread = !rc;
+    if (rc)
+        atomic_store(&queue->doorbell->bound, 0);
+    return rc;
+}
+
+void bw_mock_queue_halt(struct bw_mock_queue *queue)
+{
+    struct bw_mock *machine = queue->machine;
+    atomic_store(&queue->doorbell->bound, 0);
+    atomic_store(&queue->stopping, 1);
+    atomic_store(&queue->control.stop, 1);
+    if (queue->has_thread) {
+        bw_mock_doorbell_wake(queue->doorbell);
+        atomic_fetch_add(&machine->progress, 1);
+        futex_wake(&machine->progress);
+        pthread_join(queue->thread, NULL);
+        queue->has_thread = false;
+    }
+}
+
+void bw_mock_queue_free(struct bw_mock_queue *queue)
+{
+    struct bw_mock *machine = queue->machine;
+    /* A single step that picked this queue before it left the process's list must be over. */
+    pthread_mutex_lock(&machine->step_lock);
+    free(queue->packet);
+    free(queue);
+    pthread_mutex_unlock(&machine->step_lock);
+}
+
+static void stop_queue(struct bw_mock_queue *queue, enum bw_mock_queue_state state)
+{
+    uint32_t running = BW_MOCK_QUEUE_RUNNING;
+    atomic_compare_exchange_strong(&queue->state, &running, state);
+}
+
+enum bw_mock_queue_progress bw_mock_queue_fail(struct bw_mock_queue *queue, const char *format, ...)
+{
+    char text[BW_MOCK_ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    stop_queue(queue, BW_MOCK_QUEUE_FAILED);
+    bw_mock_error_set(queue->machine, "%s: %.400s", queue->name, text);
+    bw_mock_events_hw_exception(queue->context);
+    return BW_MOCK_QUEUE_STOPPED;
+}
+
+static void describe_nearest(struct bw_mock_space *space, uint64_t va, char *text, size_t size)
+{
+    struct bw_mock_mapping near;
+    if (!bw_mock_space_nearest(space, va, &near)) {
+        snprintf(text, size, "nothing is mapped");
+        return;
+    }
+    unsigned long long from = near.va, to = near.va + near.size;
+    if (va < near.va)
+        snprintf(text, size, "0x%llx bytes before [0x%llx, 0x%llx)", (unsigned long long)(near.va - va), from,
+                 to);
+    else if (va - near.va < near.size)
+        snprintf(text, size, "in [0x%llx, 0x%llx)", from, to);
+    else
+        snprintf(text, size, "0x%llx bytes past the end of [0x%llx, 0x%llx)",
+                 (unsigned long long)(va - near.va - near.size), from, to);
+}
+
+static const char *access_name(uint32_t access)
+{
+    if (access & BW_MOCK_EXECUTE)
+        return "fetch";
+    return access & (BW_MOCK_WRITE | BW_MOCK_ATOMIC) ? "write" : "read";
+}
+
+enum bw_mock_queue_progress bw_mock_queue_fault(struct bw_mock_queue *queue,
+                                                const struct bw_mock_violation *violation, const char *what)
+{
+    struct bw_mock_context *context = queue->context;
+    char near[128];
+    describe_nearest(&context->space, violation->va, near, sizeof near);
+    stop_queue(queue, BW_MOCK_QUEUE_FAILED);
+    bw_mock_error_set(queue->machine, "%s: %.200s: memory fault at 0x%llx, %s of %s memory (%s)", queue->name,
+                      what, (unsigned long long)violation->va, access_name(violation->access),
+                      violation->mapped ? "protected" : "unmapped", near);
+    atomic_fetch_add(&context->evictions, 1);
+    bw_mock_progress_signal(queue->machine);
+    bw_mock_events_memory_exception(context, violation);
+    return BW_MOCK_QUEUE_STOPPED;
+}

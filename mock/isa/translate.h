@@ -1,0 +1,61 @@
+/* From decoded instructions to uops. Internal to the translator's files. */
+#ifndef BW_MOCK_ISA_TRANSLATE_H
+#define BW_MOCK_ISA_TRANSLATE_H
+
+#include "mock/isa/program.h"
+
+struct bw_translator {
+    const bw_handler *handlers; /* [BW_UOP_COUNT] of the host's level */
+    struct bw_code *code;
+    struct bw_program *program;
+    struct bw_uop *uops;
+    size_t count, capacity;
+    const struct bw_inst *inst;
+    uint64_t pc;
+    uint32_t ordinal;
+    unsigned half;       /* which 32 lanes vector uops act on */
+    unsigned temps_used; /* of this instruction */
+    bool is_target;      /* control may arrive here from elsewhere */
+    bool failed;         /* out of memory */
+    bool refused;        /* this instruction becomes a fault uop */
+    enum bw_isa_status refusal;
+    uint8_t reason; /* enum bw_fault_reason */
+};
+
+/* Why an instruction became a fault uop (its b): told to people in the fault's text. */
+enum bw_fault_reason {
+    BW_REASON_NONE,
+    BW_REASON_OPERATION,  /* not executed by this emulator */
+    BW_REASON_MODIFIER,   /* operation executed, but not with this modifier or MODE */
+    BW_REASON_OPERAND,    /* nor with this operand */
+    BW_REASON_VGPR_COUNT, /* a register beyond what the dispatch allocated */
+    BW_REASON_ENCODING,   /* no instruction */
+};
+
+/* Appends a uop of that kind at the current instruction; when it has no handler, the instruction is refused.
+ * The pointer is good until the next call, and never NULL. */
+struct bw_uop *bw_emit(struct bw_translator *t, unsigned kind);
+/* The uops of this instruction so far are dropped at its end and a fault takes their place. The first reason
+ * stays. */
+void bw_refuse(struct bw_translator *t, enum bw_isa_status status, enum bw_fault_reason reason);
+
+/* Offsets of operands. Scalar ones are of the 32 or 64 bits themselves, vector ones of a vector of 32 lanes
+ * per dword. */
+int32_t bw_scalar_source(struct bw_translator *t, const struct bw_operand *operand);
+int32_t bw_scalar_destination(struct bw_translator *t, const struct bw_operand *operand);
+int32_t bw_vector_source(struct bw_translator *t, const struct bw_operand *operand);
+int32_t bw_vector_destination(struct bw_translator *t, const struct bw_operand *operand);
+int32_t bw_mask_operand(struct bw_translator *t, const struct bw_operand *operand, bool is_destination);
+int32_t bw_constant_vector(struct bw_translator *t, uint32_t value);
+int32_t bw_constant_scalar64(struct bw_translator *t, uint64_t value);
+/* A run of temporary vectors. */
+int32_t bw_temp(struct bw_translator *t, unsigned count);
+
+/* Emits the current instruction t->inst at t->pc, or the fault that stands for it. */
+void bw_translate(struct bw_translator *t);
+void bw_translate_scalar(struct bw_translator *t);
+void bw_translate_vector(struct bw_translator *t);
+void bw_translate_vopd(struct bw_translator *t);
+void bw_translate_memory(struct bw_translator *t);
+
+#endif

@@ -1,0 +1,294 @@
+#include "mock/machine.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "mock/engine/queue.h"
+#include "mock/isa/isa.h"
+
+/* Where things lie in the memfd: system memory from 0, GPU i at i + 1. */
+#define POOL_STRIDE ((uint64_t)1 << 40)
+/* What the kernel lets GPUs have of system memory on a machine of common size. */
+#define SYSTEM_BYTES ((uint64_t)16 << 30)
+
+enum { FIRST_RENDER_MINOR = 128, FIRST_BUS = 3, FIRST_GPU_ID = 0x4d1b, GPU_ID_STEP = 0x0917, STEP_NS = 1000 };
+
+int bw_mock_refuse(struct bw_mock *machine, int code, const char *format, ...)
+{
+    char text[BW_MOCK_ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    bw_mock_error_set(machine, "%s", text);
+    return code;
+}
+
+void bw_mock_error_set(struct bw_mock *machine, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&machine->error_lock);
+    vsnprintf(machine->last_error, sizeof machine->last_error, format, arguments);
+    pthread_mutex_unlock(&machine->error_lock);
+    va_end(arguments);
+}
+
+void bw_mock_last_error(struct bw_sys *sys, char *text, uint32_t text_size)
+{
+    struct bw_mock *machine = bw_mock_of(sys);
+    pthread_mutex_lock(&machine->error_lock);
+    snprintf(text, text_size, "%s", machine->last_error);
+    pthread_mutex_unlock(&machine->error_lock);
+}
+
+uint64_t bw_mock_clock_ns(struct bw_mock *machine)
+{
+    if (machine->single_step)
+        return atomic_load(&machine->virtual_ns);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t bw_mock_gpu_clock(struct bw_mock *machine)
+{
+    return bw_mock_clock_ns(machine) / (1000000000 / BW_MOCK_GPU_CLOCK_HZ);
+}
+
+/* Single-step: whoever sleeps drives the engines, since nothing else would, until they rest or the time is
+ * over. */
+static void sleep_stepping(struct bw_mock *machine, uint64_t duration_ns)
+{
+    uint64_t end = bw_mock_clock_ns(machine) + duration_ns;
+    while (bw_mock_clock_ns(machine) < end && bw_mock_step(&machine->sys))
+        ;
+    uint64_t now = bw_mock_clock_ns(machine);
+    if (now < end)
+        atomic_fetch_add(&machine->virtual_ns, end - now);
+}
+
+void bw_mock_sleep_ns(struct bw_mock *machine, uint64_t duration_ns)
+{
+    if (machine->single_step) {
+        sleep_stepping(machine, duration_ns);
+        return;
+    }
+    struct timespec left = {.tv_sec = (time_t)(duration_ns / 1000000000),
+                            .tv_nsec = (long)(duration_ns % 1000000000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
+        ;
+}
+
+struct bw_mock_gpu *bw_mock_gpu_by_id(struct bw_mock *machine, uint32_t gpu_id)
+{
+    for (uint32_t i = 0; i < machine->gpu_count; i++) {
+        if (machine->gpus[i].gpu_id == gpu_id)
+            return &machine->gpus[i];
+    }
+    return NULL;
+}
+
+void bw_mock_stats(struct bw_sys *sys, struct bw_mock_stats *stats)
+{
+    struct bw_mock *machine = bw_mock_of(sys);
+    *stats = (struct bw_mock_stats){
+        .wave_instructions = atomic_load(&machine->stats.wave_instructions),
+        .waves = atomic_load(&machine->stats.waves),
+        .dispatches = atomic_load(&machine->stats.dispatches),
+        .packets = atomic_load(&machine->stats.packets),
+        .sdma_packets = atomic_load(&machine->stats.sdma_packets),
+        .doorbells = atomic_load(&machine->stats.doorbells),
+        .interrupts = atomic_load(&machine->stats.interrupts),
+        .ioctls = atomic_load(&machine->stats.ioctls),
+    };
+}
+
+int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err)
+{
+    return bw_mock_faults_add(&bw_mock_of(sys)->faults, specification, err);
+}
+
+void bw_mock_fault_clear(struct bw_sys *sys)
+{
+    bw_mock_faults_clear(&bw_mock_of(sys)->faults);
+}
+
+/* Queues that exist now; the list is a copy, the queues stay valid while step_lock is held (destroying one
+ * takes it). */
+typedef BW_VEC(struct bw_mock_queue *) queue_list;
+
+static void collect_queues(struct bw_mock *machine, queue_list *queues)
+{
+    pthread_mutex_lock(&machine->lock);
+    for (size_t i = 0; i < machine->processes.count; i++) {
+        struct bw_mock_process *process = machine->processes.data[i];
+        for (size_t j = 0; j < process->queues.count; j++)
+            (void)bw_vec_push(queues, process->queues.data[j]);
+    }
+    pthread_mutex_unlock(&machine->lock);
+}
+
+int bw_mock_step(struct bw_sys *sys)
+{
+    struct bw_mock *machine = bw_mock_of(sys);
+    if (!machine->single_step)
+        return 0;
+    int moved = 0;
+    queue_list queues = {0};
+    pthread_mutex_lock(&machine->step_lock);
+    collect_queues(machine, &queues);
+    while (queues.count && !moved) {
+        size_t pick = (size_t)bw_rng_below(&machine->rng, queues.count);
+        moved = bw_mock_queue_step(queues.data[pick]) == BW_MOCK_QUEUE_MOVED;
+        queues.data[pick] = queues.data[--queues.count];
+    }
+    if (moved)
+        atomic_fetch_add(&machine->virtual_ns, STEP_NS);
+    pthread_mutex_unlock(&machine->step_lock);
+    bw_vec_free(&queues);
+    return moved;
+}
+
+static int gpu_open(struct bw_mock *machine, uint32_t index, const struct bw_mock_chip *chip,
+                    const struct bw_mock_config *config)
+{
+    struct bw_mock_gpu *gpu = &machine->gpus[index];
+    gpu->index = index;
+    gpu->chip = chip;
+    /* The kernel hashes bus address and size to 16 bits; any numbers that differ and are not zero will do
+     * (the step is odd, so that 64 GPUs get 64 numbers). */
+    gpu->gpu_id = (FIRST_GPU_ID + index * GPU_ID_STEP) & 0xffff;
+    gpu->render_minor = FIRST_RENDER_MINOR + index;
+    gpu->bus = FIRST_BUS + index;
+    gpu->cu_count = config->cu_count ? config->cu_count : chip->cu_count;
+    gpu->save = bw_mock_chip_save_sizes(chip, gpu->cu_count);
+    gpu->render_fd = memfd_create("bellwire-mock-render", MFD_CLOEXEC);
+    if (gpu->render_fd < 0)
+        return -errno;
+    uint64_t vram = bw_align_up(config->vram_bytes ? config->vram_bytes : chip->vram_bytes, BW_MOCK_PAGE);
+    return bw_mock_pool_open(&gpu->vram, machine->memory_fd, (index + 1) * POOL_STRIDE, vram * 2, vram);
+}
+
+static void gpu_close(struct bw_mock_gpu *gpu)
+{
+    bw_mock_pool_close(&gpu->vram);
+    if (gpu->isa_pool)
+        bw_isa_pool_destroy(gpu->isa_pool);
+    if (gpu->render_fd > 0)
+        close(gpu->render_fd);
+    pthread_mutex_destroy(&gpu->isa_lock);
+}
+
+static int machine_open(struct bw_mock *machine, const struct bw_mock_chip *chip,
+                        const struct bw_mock_config *config, struct bw_err *err)
+{
+    int rc = bw_sys_host_create(&machine->host);
+    if (rc)
+        return bw_fail(err, rc, "mock", "host calls");
+    machine->memory_fd = memfd_create("bellwire-mock-memory", MFD_CLOEXEC);
+    if (machine->memory_fd < 0)
+        return bw_fail(err, -errno, "mock", "memfd_create");
+    if (ftruncate(machine->memory_fd, (off_t)(POOL_STRIDE * (machine->gpu_count + 1))))
+        return bw_fail(err, -errno, "mock", "size of the memory file");
+    rc = bw_mock_pool_open(&machine->system, machine->memory_fd, 0, SYSTEM_BYTES * 2, SYSTEM_BYTES);
+    if (rc)
+        return bw_fail(err, rc, "mock", "system memory");
+    for (uint32_t i = 0; i < machine->gpu_count; i++) {
+        rc = gpu_open(machine, i, chip, config);
+        if (rc)
+            return bw_fail(err, rc, "mock", "memory of GPU %u", i);
+    }
+    rc = bw_mock_topology_build(machine);
+    return rc ? bw_fail(err, rc, "mock", "topology") : 0;
+}
+
+/* The caller has ended every process. */
+static void machine_free(struct bw_mock *machine)
+{
+    for (uint32_t i = 0; i < machine->gpu_count; i++)
+        gpu_close(&machine->gpus[i]);
+    bw_mock_pool_close(&machine->system);
+    if (machine->memory_fd > 0)
+        close(machine->memory_fd);
+    if (machine->host)
+        bw_sys_destroy(machine->host);
+    bw_mock_tree_free(&machine->tree);
+    bw_mock_faults_fini(&machine->faults);
+    bw_vec_free(&machine->files);
+    bw_vec_free(&machine->processes);
+    bw_vec_free(&machine->cpu_maps);
+    pthread_mutex_destroy(&machine->lock);
+    pthread_mutex_destroy(&machine->step_lock);
+    pthread_mutex_destroy(&machine->error_lock);
+    free(machine->gpus);
+    free(machine);
+}
+
+static int check_config(const struct bw_mock_config *config, const struct bw_mock_chip **chip,
+                        struct bw_err *err)
+{
+    if (!config || config->size < sizeof *config || !config->arch)
+        return bw_fail(err, -EINVAL, "mock", "configuration: size or arch missing");
+    *chip = bw_mock_chip_find(config->arch);
+    if (!*chip)
+        return bw_fail(err, -ENOTSUP, "mock", "arch \"%s\" is not modelled", config->arch);
+    if (config->gpu_count > BW_MOCK_GPUS_MAX)
+        return bw_fail(err, -EINVAL, "mock", "%u GPUs, at most %d", config->gpu_count, BW_MOCK_GPUS_MAX);
+    uint32_t cus = config->cu_count ? config->cu_count : (*chip)->cu_count;
+    if (cus > (*chip)->cu_count || cus % (*chip)->xcc_count)
+        return bw_fail(err, -EINVAL, "mock", "%u compute units: %s has %u, in steps of %u", cus, config->arch,
+                       (*chip)->cu_count, (*chip)->xcc_count);
+    if (config->vram_bytes > POOL_STRIDE / 2)
+        return bw_fail(err, -EINVAL, "mock", "VRAM of more than 512 GiB");
+    return 0;
+}
+
+int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys, struct bw_err *err)
+{
+    const struct bw_mock_chip *chip = NULL;
+    *sys = NULL;
+    int rc = check_config(config, &chip, err);
+    if (rc)
+        return rc;
+    uint32_t count = config->gpu_count ? config->gpu_count : 1;
+    struct bw_mock *machine = calloc(1, sizeof *machine);
+    struct bw_mock_gpu *gpus = calloc(count, sizeof *gpus);
+    if (!machine || !gpus) {
+        free(machine);
+        free(gpus);
+        return bw_fail(err, -ENOMEM, "mock", "machine");
+    }
+    machine->sys.ops = &bw_mock_sys_ops;
+    machine->gpus = gpus;
+    machine->gpu_count = count;
+    machine->seed = config->seed;
+    machine->single_step = config->single_step;
+    machine->threads = config->threads;
+    machine->rng.state = config->seed;
+    atomic_store(&machine->virtual_ns, 1000000000);
+    pthread_mutex_init(&machine->lock, NULL);
+    pthread_mutex_init(&machine->step_lock, NULL);
+    pthread_mutex_init(&machine->error_lock, NULL);
+    for (uint32_t i = 0; i < count; i++)
+        pthread_mutex_init(&gpus[i].isa_lock, NULL);
+    bw_mock_faults_init(&machine->faults);
+    rc = machine_open(machine, chip, config, err);
+    if (rc) {
+        machine_free(machine);
+        return rc;
+    }
+    *sys = &machine->sys;
+    return 0;
+}
+
+void bw_mock_machine_free(struct bw_mock *machine)
+{
+    machine_free(machine);
+}

@@ -1,0 +1,196 @@
+/* The mock machine: GPUs, physical memory, processes, and the OS seam in front of them.
+ *
+ *   sys.c      the seam: descriptors, files, mappings          kfd/, drm/   the kernel drivers' ioctls
+ *   tree.c     files that exist on this machine only           engine/      queues: PM4, AQL, SDMA, dispatch
+ *   memory.c   physical memory   space.c  address spaces       isa/         machine code
+ *
+ * Locks, in the order in which they may be taken: machine.lock (descriptors, processes, buffers, pools, queue
+ * lists), then a process's event lock, then a space's lock, then error_lock. Engines' threads never take
+ * machine.lock. */
+#ifndef BW_MOCK_MACHINE_H
+#define BW_MOCK_MACHINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bellwire/mock.h>
+#include <bellwire/sys.h>
+
+#include "base/rng.h"
+#include "base/vec.h"
+#include "mock/chip.h"
+#include "mock/fault.h"
+#include "mock/memory.h"
+#include "mock/space.h"
+#include "mock/tree.h"
+
+struct bw_isa;
+struct bw_isa_pool;
+struct bw_mock;
+struct bw_mock_process;
+struct bw_mock_queue;
+struct bw_mock_events;
+
+enum {
+    BW_MOCK_GPUS_MAX = 64, /* render minors 128 to 191 */
+    BW_MOCK_ERROR_BYTES = 512,
+    BW_MOCK_DOORBELL_BYTES =
+        0x2000, /* a process's slice of the doorbell BAR: two pages on SOC15 (kfd_doorbell.c) */
+    BW_MOCK_DOORBELLS = BW_MOCK_DOORBELL_BYTES / 8,
+    BW_MOCK_COMPUTE_QUEUES = 24,      /* that the KFD hands out: 4 pipes of 8 queues, less the kernel's own */
+    BW_MOCK_GPU_CLOCK_HZ = 100000000, /* REFCLK of every model here */
+};
+
+struct bw_mock_gpu {
+    uint32_t index;
+    uint32_t gpu_id;       /* as in the topology */
+    uint32_t render_minor; /* 128 + index */
+    uint32_t bus;          /* PCI 0000:bus:00.0 */
+    uint32_t cu_count;
+    const struct bw_mock_chip *chip;
+    struct bw_mock_pool vram;
+    struct bw_mock_save_sizes save;
+    int render_fd; /* what render descriptors are duplicates of */
+
+    pthread_mutex_t isa_lock; /* one dispatch at a time per pool */
+    const struct bw_isa *isa; /* NULL: no emulator for this arch */
+    struct bw_isa_pool *isa_pool;
+};
+
+/* A buffer of ALLOC_MEMORY_OF_GPU. Guarded by machine.lock. */
+struct bw_mock_buffer {
+    struct bw_mock_process *process; /* NULL once freed while still mapped by the CPU */
+    uint32_t gpu, index;             /* owner's GPU; place in the process's table */
+    uint32_t flags;                  /* as given to ALLOC */
+    uint64_t va, size;
+    uint64_t offset;           /* in the memfd; also the mmap offset */
+    struct bw_mock_pool *pool; /* NULL: user memory or doorbells */
+    uint8_t *host;
+    uint64_t mapped; /* bit i: mapped on GPU i */
+    uint32_t cpu_maps;
+};
+
+/* One doorbell. Outlives the queue behind it, so that a late write is harmless. */
+struct bw_mock_doorbell {
+    _Atomic uint64_t value;
+    _Atomic uint64_t not_before_ns; /* a delayed doorbell: the engine looks at it from here on */
+    _Atomic uint32_t sequence; /* futex word: counts writes and everything else that should wake the engine */
+    _Atomic uint32_t asleep;   /* the engine waits on sequence */
+    _Atomic uint32_t bound;    /* a queue listens */
+};
+
+/* What a process has on one GPU (kfd_process_device of the kernel). */
+struct bw_mock_context {
+    struct bw_mock_process *process;
+    struct bw_mock_gpu *gpu;
+    bool acquired; /* ACQUIRE_VM was done */
+    int render_fd; /* with this descriptor */
+    uint64_t scratch_va, trap_va, trap_memory_va;
+    struct bw_mock_space space;
+    struct bw_mock_doorbell doorbells[BW_MOCK_DOORBELLS];
+    _Atomic uint32_t dispatches; /* running now */
+    _Atomic uint32_t evictions;  /* memory faults so far: each stops the queues that existed then */
+    uint64_t vram_used;
+};
+
+struct bw_mock_process {
+    struct bw_mock *machine;
+    int pid;
+    uint32_t opens; /* of /dev/kfd */
+    uint32_t refs;  /* opens and doorbell mappings */
+    bool ended;
+    bool runtime_enabled;
+    uint32_t queue_count; /* numbers given so far */
+    struct bw_mock_events *events;
+    BW_VEC(struct bw_mock_buffer *) buffers; /* by index; NULL: free */
+    BW_VEC(struct bw_mock_queue *) queues;   /* in order of creation */
+    struct bw_mock_context *contexts;        /* one per GPU */
+};
+
+enum bw_mock_file_kind { BW_MOCK_FILE_KFD, BW_MOCK_FILE_RENDER };
+
+struct bw_mock_file {
+    int fd;
+    enum bw_mock_file_kind kind;
+    struct bw_mock_gpu *gpu;         /* RENDER */
+    struct bw_mock_process *process; /* KFD */
+};
+
+/* A CPU mapping of a buffer or of doorbells made through the seam. */
+struct bw_mock_cpu_map {
+    const void *base; /* NULL: doorbells */
+    uint64_t size;
+    struct bw_mock_buffer *buffer;
+    struct bw_mock_context *context; /* doorbells of this */
+};
+
+struct bw_mock {
+    struct bw_sys sys; /* first */
+    struct bw_sys *host;
+    pthread_mutex_t lock;
+    uint64_t seed;
+    bool single_step;
+    uint32_t threads;
+    int memory_fd;
+    struct bw_mock_pool system; /* GTT */
+    uint32_t gpu_count;
+    struct bw_mock_gpu *gpus;
+    struct bw_mock_tree tree;
+    struct bw_mock_faults faults;
+    BW_VEC(struct bw_mock_file) files;
+    BW_VEC(struct bw_mock_process *) processes;
+    BW_VEC(struct bw_mock_cpu_map) cpu_maps;
+
+    pthread_mutex_t step_lock; /* single-step: one step at a time; also guards rng */
+    struct bw_rng rng;
+    _Atomic uint64_t virtual_ns; /* single-step: the clock */
+
+    _Atomic uint32_t
+        progress; /* futex word: engines bump it when memory may have changed under a blocked queue */
+    _Atomic uint32_t blocked; /* queues that wait on it */
+
+    pthread_mutex_t error_lock;
+    char last_error[BW_MOCK_ERROR_BYTES];
+
+    struct {
+        _Atomic uint64_t wave_instructions, waves, dispatches, packets, sdma_packets, doorbells, interrupts,
+            ioctls;
+    } stats;
+};
+
+static inline struct bw_mock *bw_mock_of(struct bw_sys *sys)
+{
+    return (struct bw_mock *)sys;
+}
+
+/* machine.c */
+void bw_mock_error_set(struct bw_mock *machine, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Records why a call is refused, for bw_mock_last_error, and returns code. */
+int bw_mock_refuse(struct bw_mock *machine, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+uint64_t bw_mock_clock_ns(struct bw_mock *machine);
+uint64_t bw_mock_gpu_clock(struct bw_mock *machine);
+void bw_mock_sleep_ns(struct bw_mock *machine, uint64_t duration_ns);
+struct bw_mock_gpu *bw_mock_gpu_by_id(struct bw_mock *machine, uint32_t gpu_id);
+
+/* sys.c */
+extern const struct bw_sys_ops bw_mock_sys_ops;
+/* The open file behind a descriptor, copied; the caller holds machine.lock. */
+bool bw_mock_file_find(struct bw_mock *machine, int fd, struct bw_mock_file *file);
+
+/* Ends what bw_mock_kfd_create made; every process has ended. */
+void bw_mock_machine_free(struct bw_mock *machine);
+
+/* topology.c: fills machine->tree. 0 or -ENOMEM. */
+int bw_mock_topology_build(struct bw_mock *machine);
+
+/* process.c. Opening and dropping a reference: machine.lock is held. */
+int bw_mock_process_open(struct bw_mock *machine, struct bw_mock_process **process);
+void bw_mock_process_unref(struct bw_mock_process *process);
+/* Of one open; the last ends the process. Without machine.lock. */
+void bw_mock_process_close(struct bw_mock_process *process);
+
+#endif

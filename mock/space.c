@@ -1,0 +1,288 @@
+#include "mock/space.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+enum { COPY_CHUNK = 1 << 20 }; /* longest copy under the lock, so that an unmap never waits long */
+
+int bw_mock_space_init(struct bw_mock_space *space)
+{
+    memset(space, 0, sizeof *space);
+    return -pthread_rwlock_init(&space->lock, NULL);
+}
+
+void bw_mock_space_fini(struct bw_mock_space *space)
+{
+    bw_vec_free(&space->maps);
+    pthread_rwlock_destroy(&space->lock);
+}
+
+/* How many mappings start at or below va. */
+static size_t count_below(const struct bw_mock_space *space, uint64_t va)
+{
+    size_t low = 0, high = space->maps.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->maps.data[middle].va <= va)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct bw_mock_mapping *holder(const struct bw_mock_space *space, uint64_t va)
+{
+    size_t count = count_below(space, va);
+    if (!count)
+        return NULL;
+    struct bw_mock_mapping *mapping = &space->maps.data[count - 1];
+    return va - mapping->va < mapping->size ? mapping : NULL;
+}
+
+int bw_mock_space_map(struct bw_mock_space *space, const struct bw_mock_mapping *mapping)
+{
+    assert(mapping->size && mapping->va + mapping->size > mapping->va);
+    int rc = 0;
+    pthread_rwlock_wrlock(&space->lock);
+    size_t at = count_below(space, mapping->va);
+    struct bw_mock_mapping *maps = space->maps.data;
+    if (at && maps[at - 1].va + maps[at - 1].size > mapping->va)
+        rc = -EINVAL;
+    else if (at < space->maps.count && mapping->va + mapping->size > maps[at].va)
+        rc = -EINVAL;
+    else if (bw_vec_reserve(&space->maps, 1))
+        rc = -ENOMEM;
+    if (!rc) {
+        maps = space->maps.data;
+        memmove(maps + at + 1, maps + at, (space->maps.count - at) * sizeof *maps);
+        maps[at] = *mapping;
+        space->maps.count++;
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return rc;
+}
+
+int bw_mock_space_unmap(struct bw_mock_space *space, uint64_t va)
+{
+    int rc = 0;
+    pthread_rwlock_wrlock(&space->lock);
+    struct bw_mock_mapping *mapping = holder(space, va);
+    if (!mapping || mapping->va != va) {
+        rc = -ENOENT;
+    } else if (mapping->queues) {
+        rc = -EBUSY;
+    } else {
+        size_t at = (size_t)(mapping - space->maps.data);
+        memmove(mapping, mapping + 1, (space->maps.count - at - 1) * sizeof *mapping);
+        space->maps.count--;
+        atomic_fetch_add(&space->generation, 1);
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return rc;
+}
+
+bool bw_mock_space_find(struct bw_mock_space *space, uint64_t va, struct bw_mock_mapping *found)
+{
+    pthread_rwlock_rdlock(&space->lock);
+    struct bw_mock_mapping *mapping = holder(space, va);
+    if (mapping)
+        *found = *mapping;
+    pthread_rwlock_unlock(&space->lock);
+    return mapping != NULL;
+}
+
+void bw_mock_space_hold(struct bw_mock_space *space, uint64_t va, int by)
+{
+    pthread_rwlock_wrlock(&space->lock);
+    struct bw_mock_mapping *mapping = holder(space, va);
+    assert(mapping && (by > 0 || mapping->queues));
+    mapping->queues += (uint32_t)by;
+    pthread_rwlock_unlock(&space->lock);
+}
+
+bool bw_mock_space_nearest(struct bw_mock_space *space, uint64_t va, struct bw_mock_mapping *found)
+{
+    pthread_rwlock_rdlock(&space->lock);
+    bool any = space->maps.count > 0;
+    if (any) {
+        size_t count = count_below(space, va);
+        *found = space->maps.data[count ? count - 1 : 0];
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return any;
+}
+
+void *bw_mock_space_resolve(struct bw_mock_space *space, uint64_t va, uint32_t access, uint64_t *start,
+                            uint64_t *bytes)
+{
+    uint8_t *host = NULL;
+    pthread_rwlock_rdlock(&space->lock);
+    struct bw_mock_mapping *mapping = holder(space, va);
+    if (mapping && (mapping->access & access) == access) {
+        host = mapping->host + (va - mapping->va);
+        *start = mapping->va;
+        *bytes = mapping->size - (va - mapping->va);
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return host;
+}
+
+/* The host address of va and how many of size bytes lie behind it; the caller holds the lock. */
+static uint8_t *reach(const struct bw_mock_space *space, uint64_t va, uint32_t access, uint64_t *size,
+                      struct bw_mock_violation *violation)
+{
+    struct bw_mock_mapping *mapping = holder(space, va);
+    if (!mapping || (mapping->access & access) != access) {
+        *violation = (struct bw_mock_violation){.va = va, .access = access, .mapped = mapping != NULL};
+        return NULL;
+    }
+    uint64_t left = mapping->size - (va - mapping->va);
+    if (*size > left)
+        *size = left;
+    return mapping->host + (va - mapping->va);
+}
+
+/* Engines and the client's threads meet in this memory: words go through atomics, bulk through memcpy. */
+static void load(void *to, const uint8_t *from, uint64_t size)
+{
+    if (size == 4 && (uintptr_t)from % 4 == 0) {
+        uint32_t value = __atomic_load_n((const uint32_t *)from, __ATOMIC_ACQUIRE);
+        memcpy(to, &value, 4);
+    } else if (size == 8 && (uintptr_t)from % 8 == 0) {
+        uint64_t value = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
+        memcpy(to, &value, 8);
+    } else {
+        memcpy(to, from, size);
+    }
+}
+
+static void store(uint8_t *to, const void *from, uint64_t size)
+{
+    if (size == 4 && (uintptr_t)to % 4 == 0) {
+        uint32_t value;
+        memcpy(&value, from, 4);
+        __atomic_store_n((uint32_t *)to, value, __ATOMIC_RELEASE);
+    } else if (size == 8 && (uintptr_t)to % 8 == 0) {
+        uint64_t value;
+        memcpy(&value, from, 8);
+        __atomic_store_n((uint64_t *)to, value, __ATOMIC_RELEASE);
+    } else {
+        memcpy(to, from, size);
+    }
+}
+
+int bw_mock_space_read(struct bw_mock_space *space, uint64_t va, void *data, uint64_t size,
+                       struct bw_mock_violation *violation)
+{
+    uint8_t *to = data;
+    while (size) {
+        uint64_t part = size < COPY_CHUNK ? size : COPY_CHUNK;
+        pthread_rwlock_rdlock(&space->lock);
+        const uint8_t *from = reach(space, va, BW_MOCK_READ, &part, violation);
+        if (from)
+            load(to, from, part);
+        pthread_rwlock_unlock(&space->lock);
+        if (!from)
+            return -EFAULT;
+        va += part;
+        to += part;
+        size -= part;
+    }
+    return 0;
+}
+
+int bw_mock_space_write(struct bw_mock_space *space, uint64_t va, const void *data, uint64_t size,
+                        struct bw_mock_violation *violation)
+{
+    const uint8_t *from = data;
+    while (size) {
+        uint64_t part = size < COPY_CHUNK ? size : COPY_CHUNK;
+        pthread_rwlock_rdlock(&space->lock);
+        uint8_t *to = reach(space, va, BW_MOCK_WRITE, &part, violation);
+        if (to)
+            store(to, from, part);
+        pthread_rwlock_unlock(&space->lock);
+        if (!to)
+            return -EFAULT;
+        va += part;
+        from += part;
+        size -= part;
+    }
+    return 0;
+}
+
+int bw_mock_space_copy(struct bw_mock_space *space, uint64_t dst, uint64_t src, uint64_t size,
+                       struct bw_mock_violation *violation)
+{
+    while (size) {
+        uint64_t part = size < COPY_CHUNK ? size : COPY_CHUNK;
+        pthread_rwlock_rdlock(&space->lock);
+        const uint8_t *from = reach(space, src, BW_MOCK_READ, &part, violation);
+        uint8_t *to = from ? reach(space, dst, BW_MOCK_WRITE, &part, violation) : NULL;
+        if (to)
+            memmove(to, from, part);
+        pthread_rwlock_unlock(&space->lock);
+        if (!to)
+            return -EFAULT;
+        dst += part;
+        src += part;
+        size -= part;
+    }
+    return 0;
+}
+
+static void repeat(uint8_t *to, uint32_t value, uint32_t unit, uint64_t size)
+{
+    if (unit == 1) {
+        memset(to, (int)(value & 0xff), size);
+        return;
+    }
+    for (uint64_t at = 0; at < size; at += unit)
+        memcpy(to + at, &value, unit);
+}
+
+int bw_mock_space_fill(struct bw_mock_space *space, uint64_t dst, uint32_t value, uint32_t unit,
+                       uint64_t size, struct bw_mock_violation *violation)
+{
+    assert((unit == 1 || unit == 2 || unit == 4) && size % unit == 0);
+    while (size) {
+        uint64_t part = size < COPY_CHUNK ? size : COPY_CHUNK;
+        pthread_rwlock_rdlock(&space->lock);
+        uint8_t *to = reach(space, dst, BW_MOCK_WRITE, &part, violation);
+        if (to)
+            repeat(to, value, unit, part);
+        pthread_rwlock_unlock(&space->lock);
+        if (!to)
+            return -EFAULT;
+        dst += part;
+        size -= part;
+    }
+    return 0;
+}
+
+int bw_mock_space_atomic(struct bw_mock_space *space, uint64_t va, uint32_t size,
+                         uint64_t (*change)(uint64_t value, void *user), void *user, uint64_t *before,
+                         struct bw_mock_violation *violation)
+{
+    assert((size == 4 || size == 8) && va % size == 0);
+    uint64_t part = size;
+    pthread_rwlock_rdlock(&space->lock);
+    uint8_t *at = reach(space, va, BW_MOCK_READ | BW_MOCK_WRITE, &part, violation);
+    if (at && size == 4) {
+        uint32_t old = __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
+        while (!__atomic_compare_exchange_n((uint32_t *)at, &old, (uint32_t)change(old, user), false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            ;
+        *before = old;
+    } else if (at) {
+        uint64_t old = __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
+        while (!__atomic_compare_exchange_n((uint64_t *)at, &old, change(old, user), false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE))
+            ;
+        *before = old;
+    }
+    pthread_rwlock_unlock(&space->lock);
+    return at ? 0 : -EFAULT;
+}

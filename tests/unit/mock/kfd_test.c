@@ -1,0 +1,100 @@
+/* The KFD front: files, versions, memory, queues, events, and what it refuses. */
+#include "tests/unit/mock/client.h"
+
+static int count_name(void *user, const char *name)
+{
+    ++*(int *)user;
+    return 0;
+}
+
+static void files_show_the_machine_and_the_host(void)
+{
+    struct client c;
+    if (!client_open_config(
+            &c, &(struct bw_mock_config){
+                    .size = sizeof(struct bw_mock_config), .arch = "gfx1100", .gpu_count = 3, .threads = 1}))
+        return;
+    const struct bw_sys_ops *ops = c.sys->ops;
+    const char *node = "/sys/devices/virtual/kfd/kfd/topology/nodes/1/properties";
+    BW_EQ(client_property(&c, node, "gfx_target_version"), 110000);
+    BW_EQ(client_property(&c, node, "simd_count"), 192);
+    BW_EQ(client_property(&c, node, "drm_render_minor"), 128);
+    BW_EQ(client_property(&c, node, "capability") >> 12 & 3, 2);
+    BW_EQ(client_property(&c, "/sys/class/kfd/kfd/topology/nodes/3/properties", "drm_render_minor"), 130);
+    BW_EQ(client_property(&c, "/sys/class/drm/renderD129/device/ip_discovery/die/0/11/0/major", NULL), 11);
+    BW_EQ(client_property(&c, "/sys/class/drm//renderD129/device/mem_info_vram_total", NULL), 25753026560ull);
+    int names = 0;
+    BW_EQ(ops->list(c.sys, "/sys/devices/virtual/kfd/kfd/topology/nodes", count_name, &names), 0);
+    BW_EQ(names, 4);
+    names = 0;
+    BW_EQ(ops->list(c.sys, "/dev/dri", count_name, &names), 0);
+    BW_EQ(names, 3);
+    names = 0;
+    BW_EQ(ops->list(c.sys, "/sys/bus/pci/devices", count_name, &names), 0);
+    BW_EQ(names, 3);
+    BW_EQ(ops->open(c.sys, "/dev/dri/renderD131", O_RDWR), -ENOENT);
+    int fd = ops->open(c.sys, "/proc/self/maps", O_RDONLY);
+    BW_TRUE(fd >= 0);
+    ops->close(c.sys, fd);
+    client_close(&c);
+}
+
+static void unknown_arch_and_counts_are_refused(void)
+{
+    struct bw_sys *sys;
+    struct bw_err err;
+    struct bw_mock_config config = {.size = sizeof config, .arch = "gfx999"};
+    BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -ENOTSUP);
+    config.arch = "gfx1100";
+    config.cu_count = 97;
+    BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -EINVAL);
+    config.cu_count = 2;
+    config.gpu_count = 65;
+    BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -EINVAL);
+}
+
+static void a_packet_stream_writes_and_signals(void)
+{
+    struct client c;
+    struct queue q;
+    struct memory m;
+    if (!client_open(&c) || !queue_create(&c, COMPUTE, &q) || !BW_EQ(memory_create(&c, PAGE, GTT, &m), 0))
+        return;
+    uint32_t words[] = {PM4(0x37, 5), 5u << 8 | 1u << 20, lo(m.va + 16),    hi(m.va),
+                        0x12345678,   0x9abcdef0,         RELEASE(m.va, 77)};
+    queue_submit(&c, &q, words, sizeof words / 4);
+    BW_TRUE(wait_word(&c, m.cpu, 77));
+    BW_EQ(((uint32_t *)m.cpu)[4], 0x12345678);
+    BW_EQ(((uint32_t *)m.cpu)[5], 0x9abcdef0);
+    BW_EQ(((uint32_t *)m.cpu)[6], 0);
+    BW_EQ(queue_read_pointer(&q), sizeof words / 4);
+    BW_EQ(memory_unmap(&c, &q.ring), -EBUSY);
+    queue_destroy(&c, &q);
+    BW_EQ(memory_destroy(&c, &m), 0);
+    client_close(&c);
+}
+
+static void version_is_told_whatever_the_size(void)
+{
+    struct client c;
+    uint32_t args[4] = {0, 0, 7, 7};
+    if (!client_open(&c))
+        return;
+    BW_EQ(client_ioctl(&c, 0x01, args, 8), 0);
+    BW_EQ(args[0], 1);
+    BW_TRUE(args[1] >= 14);
+    BW_EQ(client_ioctl(&c, 0x01, args, 16), 0);
+    BW_EQ(args[2], 7);
+    args[1] = 9;
+    BW_EQ(client_ioctl(&c, 0x01, args, 4), 0);
+    BW_EQ(args[1], 9);
+    BW_EQ(client_ioctl(&c, 0x7f, args, 8), -ENOTTY);
+    BW_EQ(client_ioctl(&c, 0x20, args, 16), -EINVAL);
+    client_close(&c);
+}
+
+BW_TEST_MAIN("mock.kfd",
+             {"files show the machine, and the host elsewhere", files_show_the_machine_and_the_host},
+             {"unknown arch and counts are refused", unknown_arch_and_counts_are_refused},
+             {"a packet stream writes and signals", a_packet_stream_writes_and_signals},
+             {"version is told whatever the size", version_is_told_whatever_the_size})
