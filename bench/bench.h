@@ -1,0 +1,41 @@
+/* What is measured, and how. Each bench fills one JSON document (keys: the man page of `bellwire bench`) and,
+ * when `text` is set, prints a table for people as it goes. */
+#ifndef BW_BENCH_BENCH_H
+#define BW_BENCH_BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <bellwire/graph.h>
+
+struct cJSON;
+
+struct bw_bench_options {
+    struct bw_ctx *ctx;
+    const char *const *devices; /* names; count 0: the bench's own default */
+    uint32_t device_count;
+    uint64_t bytes_min, bytes_max; /* sizes to walk; 0: the bench's own default */
+    uint32_t factor;               /* from one size to the next; 0: 4 */
+    uint32_t nodes;                /* launch: kernels per graph; 0: 200 */
+    uint32_t repeats;              /* 0: the bench's own default */
+    FILE *text;
+};
+
+/* 0 or -errno. The caller frees *document with cJSON_Delete. */
+int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+
+/* Calls of malloc and its kin by this thread so far; UINT64_MAX when they cannot be counted (sanitizers have
+ * their own). */
+uint64_t bw_bench_allocations(void);
+
+/* kernels.c: a kernel tiny(const uint32_t *in, uint32_t *out), one group that copies a word, for the device.
+ * -ENOTSUP: none built in for its architecture. */
+struct bw_bench_kernel {
+    struct bw_program *program;
+    struct bw_kernel *kernel;
+    uint32_t group_size;
+};
+int bw_bench_kernel_load(struct bw_device *device, struct bw_bench_kernel *kernel, struct bw_err *err);
+
+#endif

@@ -1,0 +1,206 @@
+/* Copies: caller memory to a device and back (bw_buffer_write, bw_buffer_read), within a device and between
+ * devices (a linked graph of one copy), over a range of sizes, beside one thread's memcpy. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+#define MEMORY_NAME "memory" /* the caller's own */
+
+enum {
+    DEVICES_MAX = 16,
+    REPEATS_DEFAULT = 5, /* the median of which is told */
+    FACTOR_DEFAULT = 4,
+    BYTES_MIN_DEFAULT = 64 << 10,
+    BYTES_MAX_DEFAULT = 64 << 20,
+};
+
+struct bench {
+    struct bw_ctx *ctx;
+    struct bw_device *devices[DEVICES_MAX];
+    uint32_t device_count, repeats;
+    uint64_t bytes_max;
+    char *memory[2];
+    cJSON *rows;
+    FILE *text;
+};
+
+/* One way to copy size bytes; the clock runs over it. */
+struct route {
+    struct bw_buffer *target, *source; /* NULL: caller memory */
+    struct bw_linked_graph *linked;    /* of two buffers */
+};
+
+static int route_run(const struct bench *bench, const struct route *route, uint64_t size_bytes,
+                     struct bw_err *err)
+{
+    uint64_t ticket;
+    if (!route->source && !route->target) {
+        memcpy(bench->memory[0], bench->memory[1], size_bytes);
+        return 0;
+    }
+    if (!route->source)
+        return bw_buffer_write(route->target, 0, bench->memory[1], size_bytes, err);
+    if (!route->target)
+        return bw_buffer_read(route->source, 0, bench->memory[0], size_bytes, err);
+    int rc = bw_linked_graph_replay(route->linked, NULL, &ticket, err);
+    return rc ? rc : bw_linked_graph_wait(route->linked, ticket, err);
+}
+
+static int compare_double(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Median of the repeats after one run to warm up, in GB/s. */
+static int route_measure(const struct bench *bench, const struct route *route, uint64_t size_bytes,
+                         double *gb_per_s, struct bw_err *err)
+{
+    struct bw_sys *sys = bw_ctx_sys(bench->ctx);
+    double *rates = calloc(bench->repeats, sizeof *rates);
+    if (!rates)
+        return bw_fail(err, -ENOMEM, "bench", "%u rates", bench->repeats);
+    int rc = route_run(bench, route, size_bytes, err);
+    for (uint32_t i = 0; i < bench->repeats && !rc; i++) {
+        uint64_t begin_ns = sys->ops->clock_ns(sys);
+        rc = route_run(bench, route, size_bytes, err);
+        uint64_t elapsed_ns = sys->ops->clock_ns(sys) - begin_ns;
+        rates[i] = (double)size_bytes / (double)(elapsed_ns ? elapsed_ns : 1); /* bytes per ns are GB/s */
+    }
+    qsort(rates, bench->repeats, sizeof *rates, compare_double);
+    *gb_per_s = rates[bench->repeats / 2];
+    free(rates);
+    return rc;
+}
+
+static int route_link(const struct bench *bench, struct route *route, struct bw_device *device,
+                      uint64_t size_bytes, struct bw_err *err)
+{
+    struct bw_graph *graph;
+    struct bw_range target = {route->target, 0, 0, size_bytes}, source = {route->source, 0, 0, size_bytes};
+    int rc = bw_graph_create(bench->ctx, &graph, err);
+    if (rc)
+        return rc;
+    rc = bw_graph_copy(graph, device, target, source, err);
+    if (!rc)
+        rc = bw_graph_link(graph, NULL, &route->linked, err);
+    bw_graph_destroy(graph);
+    return rc;
+}
+
+static void row_report(const struct bench *bench, const char *from, const char *to, uint64_t size_bytes,
+                       double gb_per_s)
+{
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "from", from);
+    cJSON_AddStringToObject(row, "to", to);
+    cJSON_AddNumberToObject(row, "size_bytes", (double)size_bytes);
+    cJSON_AddNumberToObject(row, "gb_per_s", gb_per_s);
+    cJSON_AddItemToArray(bench->rows, row);
+    if (bench->text)
+        fprintf(bench->text, "%-26s %-26s %12llu %9.3f\n", from, to, (unsigned long long)size_bytes,
+                gb_per_s);
+}
+
+static const char *name_of(const struct bw_device *device)
+{
+    return device ? bw_device_info(device)->name : MEMORY_NAME;
+}
+
+/* From one place to another (NULL: caller memory) at one size. */
+static int pair_run(const struct bench *bench, struct bw_device *from, struct bw_device *to,
+                    uint64_t size_bytes, struct bw_err *err)
+{
+    struct route route = {0};
+    double gb_per_s = 0;
+    int rc = from ? bw_buffer_create(from, size_bytes, BW_BUFFER_DEVICE, &route.source, err) : 0;
+    if (!rc && to)
+        rc = bw_buffer_create(to, size_bytes, BW_BUFFER_DEVICE, &route.target, err);
+    if (!rc && from && to)
+        rc = route_link(bench, &route, from, size_bytes, err);
+    if (!rc)
+        rc = route_measure(bench, &route, size_bytes, &gb_per_s, err);
+    if (!rc)
+        row_report(bench, name_of(from), name_of(to), size_bytes, gb_per_s);
+    bw_linked_graph_destroy(route.linked);
+    bw_buffer_destroy(route.source);
+    bw_buffer_destroy(route.target);
+    return rc;
+}
+
+static int size_run(const struct bench *bench, uint64_t size_bytes, struct bw_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < bench->device_count && !rc; i++) {
+        rc = pair_run(bench, NULL, bench->devices[i], size_bytes, err);
+        if (!rc)
+            rc = pair_run(bench, bench->devices[i], NULL, size_bytes, err);
+        for (uint32_t k = 0; k < bench->device_count && !rc; k++)
+            rc = pair_run(bench, bench->devices[i], bench->devices[k], size_bytes, err);
+    }
+    return rc;
+}
+
+static int bench_open(struct bench *bench, const struct bw_bench_options *options, struct bw_err *err)
+{
+    static const char *const names_default[] = {"host:0"};
+    const char *const *names = options->device_count ? options->devices : names_default;
+    uint32_t name_count = options->device_count ? options->device_count : 1;
+    if (name_count > DEVICES_MAX)
+        return bw_fail(err, -E2BIG, "bench", "%u devices, at most %d", name_count, DEVICES_MAX);
+    for (int i = 0; i < 2; i++) {
+        bench->memory[i] = malloc(bench->bytes_max);
+        if (!bench->memory[i])
+            return bw_fail(err, -ENOMEM, "bench", "%llu bytes", (unsigned long long)bench->bytes_max);
+        memset(bench->memory[i], 1 + i, bench->bytes_max);
+    }
+    for (uint32_t i = 0; i < name_count; i++) {
+        int rc = bw_device_open(bench->ctx, names[i], &bench->devices[i], err);
+        if (rc)
+            return rc;
+        bench->device_count++;
+    }
+    return 0;
+}
+
+static void bench_close(struct bench *bench)
+{
+    for (uint32_t i = 0; i < bench->device_count; i++)
+        bw_device_close(bench->devices[i]);
+    free(bench->memory[0]);
+    free(bench->memory[1]);
+}
+
+int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err)
+{
+    cJSON *root = cJSON_CreateObject();
+    struct bench bench = {.ctx = options->ctx,
+                          .repeats = options->repeats ? options->repeats : REPEATS_DEFAULT,
+                          .bytes_max = options->bytes_max ? options->bytes_max : BYTES_MAX_DEFAULT,
+                          .rows = cJSON_AddArrayToObject(root, "results"),
+                          .text = options->text};
+    uint64_t size_bytes = options->bytes_min ? options->bytes_min : BYTES_MIN_DEFAULT;
+    uint64_t factor = options->factor > 1 ? options->factor : FACTOR_DEFAULT;
+    struct route plain = {0};
+    double memcpy_gb_per_s = 0;
+    int rc = bench_open(&bench, options, err);
+    if (!rc && bench.text)
+        fprintf(bench.text, "%-26s %-26s %12s %9s\n", "from", "to", "bytes", "GB/s");
+    for (; size_bytes <= bench.bytes_max && !rc; size_bytes *= factor)
+        rc = size_run(&bench, size_bytes, err);
+    if (!rc)
+        rc = route_measure(&bench, &plain, bench.bytes_max, &memcpy_gb_per_s, err);
+    bench_close(&bench);
+    if (rc) {
+        cJSON_Delete(root);
+        return rc;
+    }
+    cJSON_AddNumberToObject(root, "memcpy_gb_per_s", memcpy_gb_per_s);
+    if (bench.text)
+        fprintf(bench.text, "memcpy, one thread: %.3f GB/s\n", memcpy_gb_per_s);
+    *document = root;
+    return 0;
+}
