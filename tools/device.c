@@ -1,0 +1,30 @@
+/* Opening contexts and devices for the subcommands. */
+#include <errno.h>
+
+#include <bellwire/device.h>
+
+#include "tools/tool.h"
+
+int bw_tool_context(struct bw_ctx **ctx)
+{
+    struct bw_ctx_config config = {.size = sizeof config};
+    struct bw_err err = {0};
+    if (bw_ctx_config_from_environment(&config, &err)) {
+        bw_tool_fail(&err);
+        return BW_TOOL_USAGE;
+    }
+    return bw_ctx_create(&config, ctx, &err) ? bw_tool_fail(&err) : BW_TOOL_DONE;
+}
+
+int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **device)
+{
+    struct bw_err err = {0};
+    if (bw_device_open(ctx, option, device, &err)) {
+        int status = bw_tool_fail(&err);
+        return err.code == -EINVAL ? BW_TOOL_USAGE : status;
+    }
+    const struct bw_device_info *info = bw_device_info(*device);
+    if (!option && !bw_ctx_config(ctx)->device && info->mock)
+        fprintf(stderr, "bellwire: no GPU in this machine: using the mock %s\n", info->name);
+    return BW_TOOL_DONE;
+}

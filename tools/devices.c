@@ -1,0 +1,57 @@
+/* bellwire devices: every device by every interface, and why not where one cannot be used. */
+#include <cjson/cJSON.h>
+
+#include <bellwire/device.h>
+
+#include "tools/tool.h"
+
+static int print_row(void *user, const struct bw_device_listing *listing)
+{
+    const struct bw_device_info *info = &listing->info;
+    printf("%-28s %-8s %8.1f GiB  %-12s %s%s%s\n", info->name, info->arch, (double)info->vram_bytes / 0x1p30,
+           listing->usable ? "usable" : "not usable", info->product,
+           listing->why[0] && info->product[0] ? ": " : "", listing->why);
+    return 0;
+}
+
+static int add_row(void *user, const struct bw_device_listing *listing)
+{
+    const struct bw_device_info *info = &listing->info;
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "name", info->name);
+    cJSON_AddStringToObject(row, "driver", info->driver);
+    cJSON_AddStringToObject(row, "iface", info->iface);
+    cJSON_AddStringToObject(row, "arch", info->arch);
+    cJSON_AddStringToObject(row, "product", info->product);
+    cJSON_AddNumberToObject(row, "vram_bytes", (double)info->vram_bytes);
+    cJSON_AddBoolToObject(row, "mock", info->mock);
+    cJSON_AddBoolToObject(row, "usable", listing->usable);
+    cJSON_AddStringToObject(row, "why", listing->why);
+    cJSON_AddItemToArray(user, row);
+    return 0;
+}
+
+int bw_tool_devices(int argc, char **argv)
+{
+    struct bw_args args = bw_args_begin("devices", argc, argv);
+    while (bw_args_next(&args))
+        bw_args_unknown(&args);
+    if (args.failed)
+        return BW_TOOL_USAGE;
+    struct bw_ctx *ctx = NULL;
+    int status = bw_tool_context(&ctx);
+    if (status)
+        return status;
+    struct bw_err err = {0};
+    cJSON *document = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(document, "devices");
+    int code =
+        args.json ? bw_device_list(ctx, add_row, rows, &err) : bw_device_list(ctx, print_row, NULL, &err);
+    if (code < 0)
+        status = bw_tool_fail(&err);
+    if (args.json && code >= 0)
+        bw_tool_print_json(document);
+    else
+        cJSON_Delete(document);
+    bw_ctx_destroy(ctx);
+    return status;
+}
