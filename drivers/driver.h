@@ -101,6 +101,7 @@ struct bw_device_caps {
     bool device_wait;                 /* queues can wait for a memory word */
     bool device_wait_64;              /* ... comparing all 64 bits */
     uint64_t copy_bytes_max;          /* of one copy packet */
+    uint32_t command_words_max;       /* of one command buffer; 0: no limit */
     uint32_t command_alignment_words; /* command buffers are padded to this with NOPs by encode_end */
     uint64_t timestamp_hz;
     bool host_addressable; /* the device can reach BW_BUFFER_HOST memory of any other device in the process */

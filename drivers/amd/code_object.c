@@ -192,11 +192,12 @@ static int kernels_from_symbols(struct bw_amd_code_object *object, struct bw_err
             }
             struct bw_amd_code_kernel *kernel = &object->kernels[object->kernel_count++];
             char *name = bw_arena_string(&object->arena, symbol.name);
-            if (!name)
+            char *descriptor = bw_arena_string(&object->arena, symbol.name);
+            if (!name || !descriptor)
                 return bw_fail(err, -ENOMEM, subsystem, "kernel names");
             name[strlen(name) - strlen(descriptor_suffix)] = 0;
             *kernel =
-                (struct bw_amd_code_kernel){.name = name, .symbol = symbol.name, .argument_alignment = 8};
+                (struct bw_amd_code_kernel){.name = name, .symbol = descriptor, .argument_alignment = 8};
         }
         if (pass == 0 && kernels > BW_AMD_KERNELS_MAX)
             return bw_fail(err, -E2BIG, subsystem, "%" PRIu64 " kernels, at most %u", kernels,

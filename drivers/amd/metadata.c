@@ -157,17 +157,30 @@ static char *map_string(const msgpack_object *map, const char *key, struct bw_ar
     return copy;
 }
 
+static bool has_hidden(const struct bw_amd_code_kernel *kernel, enum bw_amd_hidden kind)
+{
+    for (uint32_t i = 0; i < kernel->hidden_count; i++)
+        if (kernel->hidden[i].kind == kind)
+            return true;
+    return false;
+}
+
 static int add_hidden(struct bw_amd_code_kernel *kernel, const char *kind, uint32_t offset,
                       uint32_t size_bytes, struct bw_err *err)
 {
     for (size_t i = 0; i < BW_COUNT_OF(hidden_names); i++) {
-        if (strcmp(hidden_names[i].name, kind) != 0)
+        const struct hidden_name *row = &hidden_names[i];
+        if (strcmp(row->name, kind) != 0)
             continue;
-        if (hidden_names[i].size_bytes && hidden_names[i].size_bytes != size_bytes)
-            return bw_fail(err, -EINVAL, subsystem, "metadata of %s: %s of %u bytes", kernel->name, kind,
-                           size_bytes);
+        if (row->size_bytes && (row->size_bytes != size_bytes || offset % size_bytes))
+            return bw_fail(err, -EINVAL, subsystem, "metadata of %s: %s of %u bytes at %u", kernel->name,
+                           kind, size_bytes, offset);
+        /* A count may be a patch of the block, and there is room for one of each. */
+        if (row->kind >= BW_AMD_HIDDEN_BLOCK_COUNT_X && row->kind <= BW_AMD_HIDDEN_BLOCK_COUNT_Z &&
+            has_hidden(kernel, row->kind))
+            return bw_fail(err, -EINVAL, subsystem, "metadata of %s: %s twice", kernel->name, kind);
         kernel->hidden[kernel->hidden_count++] =
-            (struct bw_amd_hidden_argument){hidden_names[i].kind, offset, size_bytes};
+            (struct bw_amd_hidden_argument){row->kind, offset, size_bytes};
         return 0;
     }
     return bw_fail(err, -ENOTSUP, subsystem, "metadata of %s: hidden argument %s is not known", kernel->name,

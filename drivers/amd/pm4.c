@@ -98,45 +98,54 @@ static void acquire_everything(struct bw_amd_emit *emit)
 }
 
 /* The kernel's own gfx9 sync (gfx_v9_0_emit_mem_sync) names the same actions. */
-static void acquire_mem_gfx9(struct bw_encoder *encoder, uint32_t cache)
+static void acquire_mem_gfx9(struct bw_amd_emit *emit, uint32_t cache)
 {
-    struct bw_amd_emit emit;
-    bool invalidate = cache & BW_AMD_CACHE_INVALIDATE;
-    pm4_begin(&emit, BW_AMD_PM4_OP_ACQUIRE_MEM_GFX9, BW_AMD_PM4_WORDS_ACQUIRE_MEM_GFX9);
-    acquire_everything(&emit);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_TC_WB_ACTION,
+    bool invalidate = cache & BW_AMD_CACHE_INVALIDATE,
+         local = cache & (BW_AMD_CACHE_INVALIDATE | BW_AMD_CACHE_LOCAL);
+    pm4_begin(emit, BW_AMD_PM4_OP_ACQUIRE_MEM_GFX9, BW_AMD_PM4_WORDS_ACQUIRE_MEM_GFX9);
+    acquire_everything(emit);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_TC_WB_ACTION,
                     (cache & (BW_AMD_CACHE_WRITE_BACK | BW_AMD_CACHE_INVALIDATE)) != 0);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_TC_ACTION, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_TCL1_ACTION, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_SH_KCACHE_ACTION, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_SH_ICACHE_ACTION, (cache & BW_AMD_CACHE_CODE) != 0);
-    bw_amd_emit_end(&emit, encoder);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_TC_ACTION, invalidate);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_TCL1_ACTION, local);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_SH_KCACHE_ACTION, local);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GFX9_SH_ICACHE_ACTION, (cache & BW_AMD_CACHE_CODE) != 0);
+}
+
+static void acquire_mem_gcr(struct bw_amd_emit *emit, uint32_t cache)
+{
+    bool invalidate = cache & BW_AMD_CACHE_INVALIDATE,
+         local = cache & (BW_AMD_CACHE_INVALIDATE | BW_AMD_CACHE_LOCAL);
+    /* Invalidating the L2 without writing it back would lose dirty lines; the kernel never does one without
+     * the other. */
+    bool write_back = cache & (BW_AMD_CACHE_WRITE_BACK | BW_AMD_CACHE_INVALIDATE);
+    pm4_begin(emit, BW_AMD_PM4_OP_ACQUIRE_MEM, BW_AMD_PM4_WORDS_ACQUIRE_MEM);
+    acquire_everything(emit);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GLI_INV, (cache & BW_AMD_CACHE_CODE) != 0);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GLM_WB, write_back);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GLM_INV, invalidate);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GLK_INV, local);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GLV_INV, local);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GL1_INV, local);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GL2_INV, invalidate);
+    bw_amd_emit_put(emit, BW_AMD_PM4_ACQUIRE_MEM_GL2_WB, write_back);
+}
+
+void bw_amd_pm4_acquire_mem_emit(struct bw_amd_emit *emit, uint32_t generation, uint32_t cache)
+{
+    assert(generation == BW_AMD_PM4_GCR || generation == BW_AMD_PM4_COHER);
+    if (generation == BW_AMD_PM4_COHER)
+        acquire_mem_gfx9(emit, cache);
+    else
+        acquire_mem_gcr(emit, cache);
 }
 
 void bw_amd_pm4_acquire_mem(struct bw_encoder *encoder, uint32_t generation, uint32_t cache)
 {
-    assert(generation == BW_AMD_PM4_GCR || generation == BW_AMD_PM4_COHER);
-    encoder->cache_operations++;
-    if (generation == BW_AMD_PM4_COHER) {
-        acquire_mem_gfx9(encoder, cache);
-        return;
-    }
     struct bw_amd_emit emit;
-    bool invalidate = cache & BW_AMD_CACHE_INVALIDATE;
-    /* Invalidating the L2 without writing it back would lose dirty lines; the kernel never does one without
-     * the other. */
-    bool write_back = cache & (BW_AMD_CACHE_WRITE_BACK | BW_AMD_CACHE_INVALIDATE);
-    pm4_begin(&emit, BW_AMD_PM4_OP_ACQUIRE_MEM, BW_AMD_PM4_WORDS_ACQUIRE_MEM);
-    acquire_everything(&emit);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GLI_INV, (cache & BW_AMD_CACHE_CODE) != 0);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GLM_WB, write_back);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GLM_INV, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GLK_INV, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GLV_INV, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GL1_INV, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GL2_INV, invalidate);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_ACQUIRE_MEM_GL2_WB, write_back);
+    bw_amd_pm4_acquire_mem_emit(&emit, generation, cache);
     bw_amd_emit_end(&emit, encoder);
+    encoder->cache_operations++;
 }
 
 static void release_cache_gfx9(struct bw_amd_emit *emit, uint32_t cache)

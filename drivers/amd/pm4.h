@@ -64,7 +64,8 @@ enum {
 enum bw_amd_cache {
     BW_AMD_CACHE_INVALIDATE = 1, /* scalar, vector and shared read caches, and unowned lines of the L2 */
     BW_AMD_CACHE_WRITE_BACK = 2, /* dirty lines of the L2 reach memory */
-    BW_AMD_CACHE_CODE = 4,       /* instruction caches */
+    BW_AMD_CACHE_LOCAL = 8, /* of the compute units and their arrays: scalar, vector, GL1; never the L2 */
+    BW_AMD_CACHE_CODE = 4,  /* instruction caches */
 };
 
 struct bw_amd_release {
@@ -91,6 +92,7 @@ void bw_amd_pm4_set_uconfig_reg(struct bw_encoder *encoder, uint32_t reg, const 
 void bw_amd_pm4_dispatch_direct(struct bw_encoder *encoder, const struct bw_operand group_count[3],
                                 uint32_t initiator);
 void bw_amd_pm4_event_write(struct bw_encoder *encoder, uint32_t event_type, uint32_t event_index);
+void bw_amd_pm4_acquire_mem_emit(struct bw_amd_emit *emit, uint32_t generation, uint32_t cache);
 void bw_amd_pm4_acquire_mem(struct bw_encoder *encoder, uint32_t generation, uint32_t cache);
 void bw_amd_pm4_release_mem(struct bw_encoder *encoder, uint32_t generation,
                             const struct bw_amd_release *release);

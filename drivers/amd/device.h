@@ -1,0 +1,166 @@
+/* What the AMD driver keeps per device, queue, program and kernel. Only drivers/amd includes this (and its
+ * tests). */
+#ifndef BW_DRIVERS_AMD_DEVICE_H
+#define BW_DRIVERS_AMD_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/vec.h"
+#include "drivers/amd/arch.h"
+#include "drivers/amd/code_object.h"
+#include "drivers/amd/ring.h"
+#include "drivers/driver.h"
+#include "iface/iface.h"
+
+enum {
+    BW_AMD_COMPUTE_QUEUES_MAX = 8, /* one MEC has 8 queues per pipe; more would share pipes */
+    BW_AMD_COPY_QUEUES_MAX = 16,
+    BW_AMD_COMPUTE_RING_BYTES = 64 << 10, /* 4096 submissions of 4 words */
+    BW_AMD_COPY_RING_BYTES = 128 << 10,   /* 4096 submissions of 8 words */
+    BW_AMD_RING_BYTES_MIN = 4096,         /* a page; KFD refuses less */
+    BW_AMD_POINTER_READ = 0,
+    BW_AMD_POINTER_WRITE = 64,  /* a cache line each, so that the writers do not fight over one */
+    BW_AMD_RECENT_SUBMITS = 16, /* command buffers looked at when a fault is explained */
+    /* What a kernel with recursion or calls through pointers gets per work-item on top of its own frame;
+     * HIP's default stack limit. */
+    BW_AMD_DYNAMIC_STACK_BYTES = 1024,
+    BW_AMD_CODE_SLACK_BYTES =
+        256, /* instruction prefetch runs past the end of code (AMDGPUUsage, "s_code_end") */
+};
+
+/* One allocation, in a list of the device so that faults can be explained and leftovers freed. */
+struct bw_amd_memory {
+    struct bw_amd_memory *next, *previous;
+    struct bw_iface_memory iface;
+};
+
+/* Scratch of one size. Old ones stay until the queue ends: linked graphs hold their addresses. Each is at
+ * least twice as large per wave as the one before, so that all old ones together are smaller than the newest.
+ */
+struct bw_amd_scratch {
+    struct bw_iface_memory memory;
+    uint32_t wave_bytes;
+    uint32_t tmpring_size; /* COMPUTE_TMPRING_SIZE */
+};
+
+struct bw_amd_submit {
+    _Atomic uint64_t address;
+    _Atomic uint32_t word_count;
+};
+
+struct bw_amd_queue {
+    struct bw_queue base;
+    struct bw_amd_queue *next;
+    struct bw_iface_memory ring_memory, pointer_memory;
+    struct bw_iface_queue hardware;
+    bool live; /* hardware holds a queue */
+    struct bw_amd_ring ring;
+    uint32_t code_generation; /* of the device, when instruction caches were last invalidated on this queue */
+    pthread_mutex_t scratch_lock;
+    BW_VEC(struct bw_amd_scratch) scratch; /* newest last */
+    struct bw_amd_submit recent[BW_AMD_RECENT_SUBMITS];
+    _Atomic uint64_t submit_count;
+};
+
+struct bw_amd_program;
+struct bw_amd_kernel {
+    struct bw_kernel base;
+    const struct bw_amd_code_kernel *code;
+    uint64_t entry_va, descriptor_va;
+    uint32_t
+        packet_offset; /* of the dispatch packet in the argument block; 0: the kernel does not want one */
+};
+
+struct bw_amd_program {
+    struct bw_program base;
+    struct bw_amd_program *next;
+    struct bw_amd_code_object object;
+    struct bw_iface_memory memory;
+    uint32_t kernel_count;
+    struct bw_amd_kernel *kernels;
+};
+
+struct bw_amd_device {
+    struct bw_device base;
+    const struct bw_amd_arch *arch;
+    struct bw_iface *iface;
+    uint32_t pm4, sdma;  /* enum bw_amd_packet_generation */
+    uint64_t mailbox_va; /* of the interrupt event */
+    uint32_t event_id;
+    uint32_t compute_ring_bytes, copy_ring_bytes; /* of queues made from now on */
+    uint64_t upload_wait_ns;
+    _Atomic uint32_t code_generation; /* counts program uploads */
+    pthread_mutex_t lock;             /* lists below, upload, fault */
+    struct bw_amd_memory *memories;
+    struct bw_amd_queue *queues;
+    struct bw_amd_program *programs;
+    pthread_mutex_t upload_lock; /* upload_* below; taken before lock */
+    struct bw_amd_queue *upload_queue;
+    struct bw_iface_memory upload_memory;
+    uint64_t upload_value;
+    struct bw_err fault; /* code != 0: broken, and every query says so until reset */
+};
+
+static inline struct bw_amd_device *bw_amd_device(struct bw_device *device)
+{
+    return (struct bw_amd_device *)device;
+}
+
+static inline struct bw_amd_queue *bw_amd_queue(struct bw_queue *queue)
+{
+    return (struct bw_amd_queue *)queue;
+}
+
+/* queue.c. Without the list of the device: the upload queue is one too. */
+int bw_amd_queue_open(struct bw_amd_device *device, enum bw_queue_kind kind, uint32_t index,
+                      struct bw_amd_queue **queue, struct bw_err *err);
+void bw_amd_queue_close(struct bw_amd_queue *queue);
+int bw_amd_queue_rebuild(struct bw_amd_queue *queue, struct bw_err *err);
+int bw_amd_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,
+                        struct bw_queue **queue, struct bw_err *err);
+void bw_amd_queue_destroy(struct bw_queue *queue);
+int bw_amd_queue_submit(struct bw_queue *queue, uint64_t address, uint32_t word_count);
+uint64_t bw_amd_queue_progress(struct bw_queue *queue);
+
+/* scratch.c: the scratch of the queue that holds wave_bytes per wave, grown when needed. */
+int bw_amd_scratch_get(struct bw_amd_queue *queue, const char *kernel_name, uint64_t private_bytes,
+                       uint32_t wave_size, struct bw_amd_scratch *scratch, struct bw_err *err);
+void bw_amd_scratch_free(struct bw_amd_queue *queue);
+
+/* encode.c */
+int bw_amd_encode_kernel(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_kernel *kernel,
+                         const struct bw_dispatch *dispatch, struct bw_err *err);
+int bw_amd_encode_copy(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,
+                       struct bw_operand source, uint64_t size_bytes, uint64_t *done_bytes);
+int bw_amd_encode_wait(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
+                       struct bw_operand value);
+int bw_amd_encode_signal(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
+                         struct bw_operand value, bool interrupt);
+int bw_amd_encode_timestamp(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address);
+int bw_amd_encode_barrier(struct bw_queue *queue, struct bw_encoder *encoder, uint32_t flags);
+int bw_amd_encode_end(struct bw_queue *queue, struct bw_encoder *encoder);
+
+/* kernel.c */
+int bw_amd_dispatch_check(const struct bw_amd_kernel *kernel, const struct bw_dispatch *dispatch,
+                          struct bw_err *err);
+int bw_amd_argument_block(struct bw_kernel *kernel, const struct bw_dispatch *dispatch,
+                          struct bw_encoder *block, struct bw_err *err);
+
+/* program.c */
+int bw_amd_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
+                        struct bw_program **program, struct bw_err *err);
+void bw_amd_program_destroy(struct bw_program *program);
+int bw_amd_program_kernel(struct bw_program *program, const char *name, struct bw_kernel **kernel,
+                          struct bw_err *err);
+
+/* upload.c: copies data to device memory and waits for its arrival. Any thread. */
+int bw_amd_upload(struct bw_amd_device *device, uint64_t target_va, const void *data, uint64_t size_bytes,
+                  struct bw_err *err);
+void bw_amd_upload_close(struct bw_amd_device *device);
+
+/* fault.c */
+int bw_amd_query_fault(struct bw_device *device, struct bw_err *err);
+int bw_amd_reset(struct bw_device *device, struct bw_err *err);
+
+#endif

@@ -1,0 +1,237 @@
+/* Operations to packets. Registers of a dispatch: Linux gc_11_0_0_sh_mask.h; their initial values: LLVM
+ * AMDGPUUsage, "Initial Kernel Execution State"; the sequence is what Mesa's radv and ROCr set before
+ * DISPATCH_DIRECT. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "drivers/amd/device.h"
+#include "drivers/amd/pm4.h"
+#include "drivers/amd/regs.h"
+#include "drivers/amd/sdma.h"
+
+static const char subsystem[] = "amd";
+
+static struct bw_amd_register_value constant(uint64_t value)
+{
+    return (struct bw_amd_register_value){bw_operand_constant(value), 0, false};
+}
+
+static struct bw_amd_register_value address(struct bw_operand operand, uint8_t shift)
+{
+    return (struct bw_amd_register_value){operand, shift, true};
+}
+
+static void encode_program(struct bw_encoder *encoder, const struct bw_amd_device *device,
+                           const struct bw_amd_kernel *kernel, const struct bw_dispatch *dispatch,
+                           const struct bw_amd_scratch *scratch)
+{
+    const struct bw_amd_descriptor *descriptor = &kernel->code->descriptor;
+    uint64_t lds_bytes = (uint64_t)descriptor->group_bytes + dispatch->dynamic_lds_bytes;
+    uint32_t lds_units = (uint32_t)bw_div_up(lds_bytes, device->arch->lds_granule_bytes);
+    uint32_t rsrc2 = descriptor->rsrc2 | bw_amd_bits_pack(BW_AMD_COMPUTE_PGM_RSRC2_LDS_SIZE, lds_units);
+    const struct bw_amd_register_value program[] = {address(bw_operand_constant(kernel->entry_va), 8)};
+    /* Four registers in a row: base of scratch (256-byte units, like the program), RSRC1, RSRC2. */
+    const struct bw_amd_register_value resources[] = {address(bw_operand_constant(scratch->memory.gpu_va), 8),
+                                                      constant(descriptor->rsrc1), constant(rsrc2)};
+    _Static_assert(BW_AMD_COMPUTE_DISPATCH_SCRATCH_BASE_LO + 2 == BW_AMD_COMPUTE_PGM_RSRC1, "in a row");
+    _Static_assert(BW_AMD_COMPUTE_PGM_RSRC1 + 1 == BW_AMD_COMPUTE_PGM_RSRC2, "in a row");
+    bw_amd_pm4_set_sh_reg_operands(encoder, BW_AMD_COMPUTE_PGM_LO, program, BW_COUNT_OF(program));
+    bw_amd_pm4_set_sh_reg_operands(encoder, BW_AMD_COMPUTE_DISPATCH_SCRATCH_BASE_LO, resources,
+                                   BW_COUNT_OF(resources));
+    bw_amd_pm4_set_sh_reg(encoder, device->arch->rsrc3_register, &descriptor->rsrc3, 1);
+    bw_amd_pm4_set_sh_reg(encoder, BW_AMD_COMPUTE_TMPRING_SIZE, &scratch->tmpring_size, 1);
+    const uint32_t no_limits = 0;
+    bw_amd_pm4_set_sh_reg(encoder, BW_AMD_COMPUTE_RESOURCE_LIMITS, &no_limits, 1);
+}
+
+/* User SGPRs in the order of the property bits; see enum bw_amd_kernel_property. */
+static void encode_user_data(struct bw_encoder *encoder, const struct bw_amd_kernel *kernel,
+                             const struct bw_dispatch *dispatch, uint32_t private_bytes)
+{
+    uint32_t properties = kernel->code->descriptor.properties, count = 0;
+    struct bw_amd_register_value values[BW_AMD_USER_SGPRS_MAX];
+    struct bw_operand block = dispatch->argument_block, packet = block;
+    packet.addend += kernel->packet_offset;
+    assert(!(properties & (BW_AMD_KERNEL_PRIVATE_SEGMENT_BUFFER | BW_AMD_KERNEL_FLAT_SCRATCH_INIT)));
+    if (properties & BW_AMD_KERNEL_DISPATCH_PTR)
+        values[count++] = address(packet, 0);
+    if (properties &
+        BW_AMD_KERNEL_QUEUE_PTR) /* no amd_queue_t: a kernel that follows the pointer faults at 0 */
+        values[count++] = address(bw_operand_constant(0), 0);
+    if (properties & BW_AMD_KERNEL_KERNARG_SEGMENT_PTR)
+        values[count++] = address(block, 0);
+    if (properties & BW_AMD_KERNEL_DISPATCH_ID)
+        values[count++] = address(bw_operand_constant(0), 0);
+    if (properties & BW_AMD_KERNEL_PRIVATE_SEGMENT_SIZE)
+        values[count++] = constant(private_bytes);
+    /* Preloaded arguments would follow; their values are not known here, and the kernel's first 256 bytes
+     * load them itself (AMDGPUUsage, "Preloaded Kernel Arguments"), since it is entered at its start. */
+    if (count)
+        bw_amd_pm4_set_sh_reg_operands(encoder, BW_AMD_COMPUTE_USER_DATA_0, values, count);
+}
+
+static void encode_launch(struct bw_encoder *encoder, const struct bw_dispatch *dispatch, uint32_t wave_size)
+{
+    /* START_X..Z, then NUM_THREAD_X..Z: six registers in a row. Groups are all whole, so the partial sizes
+     * stay 0. */
+    const uint32_t geometry[] = {
+        0, 0, 0, dispatch->group_size[0], dispatch->group_size[1], dispatch->group_size[2]};
+    _Static_assert(BW_AMD_COMPUTE_START_X + 3 == BW_AMD_COMPUTE_NUM_THREAD_X, "in a row");
+    bw_amd_pm4_set_sh_reg(encoder, BW_AMD_COMPUTE_START_X, geometry, BW_COUNT_OF(geometry));
+    uint32_t initiator = bw_amd_bits_pack(BW_AMD_COMPUTE_DISPATCH_INITIATOR_COMPUTE_SHADER_EN, 1) |
+                         bw_amd_bits_pack(BW_AMD_COMPUTE_DISPATCH_INITIATOR_FORCE_START_AT_000, 1) |
+                         bw_amd_bits_pack(BW_AMD_COMPUTE_DISPATCH_INITIATOR_ORDER_MODE, 1) |
+                         bw_amd_bits_pack(BW_AMD_COMPUTE_DISPATCH_INITIATOR_CS_W32_EN, wave_size == 32);
+    bw_amd_pm4_dispatch_direct(encoder, dispatch->group_count, initiator);
+}
+
+static bool is_empty(const struct bw_dispatch *dispatch)
+{
+    for (int i = 0; i < 3; i++)
+        if (dispatch->group_count[i].symbol == BW_SYMBOL_NONE && dispatch->group_count[i].addend == 0)
+            return true;
+    return false;
+}
+
+int bw_amd_encode_kernel(struct bw_queue *base, struct bw_encoder *encoder, struct bw_kernel *base_kernel,
+                         const struct bw_dispatch *dispatch, struct bw_err *err)
+{
+    struct bw_amd_queue *queue = bw_amd_queue(base);
+    const struct bw_amd_device *device = bw_amd_device(base->device);
+    const struct bw_amd_kernel *kernel = (const struct bw_amd_kernel *)base_kernel;
+    if (base->kind != BW_QUEUE_COMPUTE)
+        return bw_fail(err, -EINVAL, subsystem, "kernel %s on a copy queue", base_kernel->info.name);
+    int rc = bw_amd_dispatch_check(kernel, dispatch, err);
+    if (rc || is_empty(dispatch))
+        return rc;
+    struct bw_amd_scratch scratch = {0};
+    if (base_kernel->info.private_bytes)
+        rc = bw_amd_scratch_get(queue, base_kernel->info.name, base_kernel->info.private_bytes,
+                                base_kernel->info.wave_size, &scratch, err);
+    if (rc)
+        return rc;
+    encode_program(encoder, device, kernel, dispatch, &scratch);
+    encode_user_data(encoder, kernel, dispatch, base_kernel->info.private_bytes);
+    encode_launch(encoder, dispatch, base_kernel->info.wave_size);
+    return encoder->failed;
+}
+
+int bw_amd_encode_copy(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,
+                       struct bw_operand source, uint64_t size_bytes, uint64_t *done_bytes)
+{
+    const struct bw_amd_device *device = bw_amd_device(queue->device);
+    uint64_t max_bytes = queue->device->caps.copy_bytes_max;
+    *done_bytes = 0;
+    if (queue->kind != BW_QUEUE_COPY)
+        return -EOPNOTSUPP;
+    if (size_bytes == 0)
+        return 0;
+    uint64_t take_bytes = size_bytes < max_bytes ? size_bytes : max_bytes;
+    bw_amd_sdma_copy_linear(encoder, device->sdma, target, source, take_bytes);
+    if (encoder->failed)
+        return encoder->failed;
+    *done_bytes = take_bytes;
+    return 0;
+}
+
+/* Both engines compare the low 32 bits, unsigned: the caller keeps a signal within one window
+ * (caps.device_wait_64 is false). */
+int bw_amd_encode_wait(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,
+                       struct bw_operand value)
+{
+    if (queue->kind == BW_QUEUE_COMPUTE)
+        bw_amd_pm4_wait_mem(encoder, BW_AMD_WAIT_GREATER_OR_EQUAL, target, value, UINT32_MAX);
+    else
+        bw_amd_sdma_poll_memory(encoder, target, value, UINT32_MAX);
+    return encoder->failed;
+}
+
+static void signal_compute(const struct bw_amd_device *device, struct bw_encoder *encoder,
+                           struct bw_operand target, struct bw_operand value, bool interrupt)
+{
+    bw_amd_pm4_release_mem(encoder, device->pm4,
+                           &(struct bw_amd_release){.cache = BW_AMD_CACHE_WRITE_BACK,
+                                                    .data_select = BW_AMD_RELEASE_DATA_64,
+                                                    .address = target,
+                                                    .data = value});
+    if (!interrupt)
+        return;
+    /* The event's number into its mailbox, then the interrupt: the kernel driver finds the event by either.
+     */
+    bw_amd_pm4_release_mem(encoder, device->pm4,
+                           &(struct bw_amd_release){.data_select = BW_AMD_RELEASE_DATA_64,
+                                                    .interrupt_select = BW_AMD_RELEASE_INTERRUPT_AFTER_WRITE,
+                                                    .address = bw_operand_constant(device->mailbox_va),
+                                                    .data = bw_operand_constant(device->event_id),
+                                                    .interrupt_context = device->event_id});
+}
+
+static void signal_copy(const struct bw_amd_device *device, struct bw_encoder *encoder,
+                        struct bw_operand target, struct bw_operand value, bool interrupt)
+{
+    /* A fence writes 32 bits. Low before high: a reader in between sees a value that is too small, never one
+     * too large. */
+    struct bw_operand high = target;
+    high.addend += sizeof(uint32_t);
+    bw_amd_sdma_fence(encoder, device->sdma, target, value, 0);
+    bw_amd_sdma_fence(encoder, device->sdma, high, value, 32);
+    if (!interrupt)
+        return;
+    bw_amd_sdma_fence(encoder, device->sdma, bw_operand_constant(device->mailbox_va),
+                      bw_operand_constant(device->event_id), 0);
+    bw_amd_sdma_trap(encoder, device->event_id);
+}
+
+int bw_amd_encode_signal(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,
+                         struct bw_operand value, bool interrupt)
+{
+    const struct bw_amd_device *device = bw_amd_device(queue->device);
+    if (queue->kind == BW_QUEUE_COMPUTE)
+        signal_compute(device, encoder, target, value, interrupt);
+    else
+        signal_copy(device, encoder, target, value, interrupt);
+    return encoder->failed;
+}
+
+int bw_amd_encode_timestamp(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target)
+{
+    if (queue->kind == BW_QUEUE_COMPUTE)
+        bw_amd_pm4_release_mem(encoder, bw_amd_device(queue->device)->pm4,
+                               &(struct bw_amd_release){.data_select = BW_AMD_RELEASE_DATA_CLOCK,
+                                                        .address = target,
+                                                        .data = bw_operand_constant(0)});
+    else
+        bw_amd_sdma_timestamp(encoder, target);
+    return encoder->failed;
+}
+
+int bw_amd_encode_barrier(struct bw_queue *queue, struct bw_encoder *encoder, uint32_t flags)
+{
+    if (queue->kind != BW_QUEUE_COMPUTE)
+        return 0; /* SDMA works in order, and its accesses are not cached by the compute units */
+    uint32_t cache = 0;
+    /* What earlier kernels wrote is theirs until they are done, so a release waits for them too. */
+    if (flags & (BW_BARRIER_EXECUTION | BW_BARRIER_RELEASE))
+        bw_amd_pm4_event_write(encoder, BW_AMD_EVENT_CS_PARTIAL_FLUSH, BW_AMD_EVENT_INDEX_PARTIAL_FLUSH);
+    if (flags & BW_BARRIER_EXECUTION)
+        cache |= BW_AMD_CACHE_LOCAL;
+    if (flags & BW_BARRIER_ACQUIRE)
+        cache |= BW_AMD_CACHE_INVALIDATE;
+    if (flags & BW_BARRIER_RELEASE)
+        cache |= BW_AMD_CACHE_WRITE_BACK;
+    if (flags & BW_BARRIER_CODE)
+        cache |= BW_AMD_CACHE_CODE;
+    if (cache)
+        bw_amd_pm4_acquire_mem(encoder, bw_amd_device(queue->device)->pm4, cache);
+    return encoder->failed;
+}
+
+int bw_amd_encode_end(struct bw_queue *queue, struct bw_encoder *encoder)
+{
+    if (queue->kind == BW_QUEUE_COMPUTE)
+        bw_amd_pm4_pad(encoder, BW_AMD_PM4_IB_ALIGNMENT_WORDS);
+    else
+        bw_amd_sdma_pad(encoder, BW_AMD_SDMA_IB_ALIGNMENT_WORDS);
+    return encoder->failed;
+}
