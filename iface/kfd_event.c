@@ -238,6 +238,8 @@ static int poll_hw(struct bw_kfd_iface *kfd, uint64_t epoch)
 {
     struct bw_kfd_event_data event = {.event_id = hw_event_of(kfd)};
     int rc = wait_any(kfd, &event, 1, 0);
+    if (rc < 0 && hw_event_of(kfd) != event.event_id)
+        return 0; /* another thread made it anew meanwhile and keeps what it told */
     if (rc == -EINTR)
         return 0; /* sticky: the next look sees it */
     if (rc <= 0)
@@ -287,10 +289,11 @@ int bw_kfd_wait_interrupt(struct bw_iface *iface, uint64_t timeout_ns, struct bw
             int hw_rc = poll_hw(kfd, epoch);
             return hw_rc < 0 ? fail_wait(kfd, hw_rc, err) : 1;
         }
-        /* Another thread reported a hardware exception and made that event anew: the kernel fails waits for
-         * the old one. */
-        bool renewed = (rc == -EIO || rc == -EINVAL) && hw_event_of(kfd) != events[2].event_id;
-        if (rc < 0 && rc != -EINTR && !renewed)
+        /* Another thread met a hardware exception and made that event anew: the kernel fails waits for the
+         * old one. What it met is to be asked for. */
+        if ((rc == -EIO || rc == -EINVAL) && hw_event_of(kfd) != events[2].event_id)
+            return 1;
+        if (rc < 0 && rc != -EINTR)
             return fail_wait(kfd, rc, err);
         uint64_t elapsed = sys->ops->clock_ns(sys) - start;
         if (rc == 0 || elapsed >= limit)

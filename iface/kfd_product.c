@@ -10,7 +10,7 @@
 
 #define IDS_PATH "/usr/share/libdrm/amdgpu.ids"
 
-enum { IDS_BYTES_MAX = 1 << 20, NUMBER_BYTES_MAX = 64 };
+enum { IDS_BYTES_MAX = 1 << 20, NUMBER_BYTES_MAX = 64, BOARD_NAME_BYTES_MAX = 4096 };
 
 /* Parses one line; false when it is a comment, a version or malformed. */
 static bool parse_line(const char *line, uint32_t *device_id, uint32_t *revision, const char **name)
@@ -65,15 +65,30 @@ static bool read_number(struct bw_sys *sys, const char *path, uint32_t *number)
     return good;
 }
 
+/* What the board's own EEPROM says: Instinct boards have one, and no line of amdgpu.ids that is older than
+ * they are. */
+static void read_board_name(struct bw_sys *sys, const struct bw_kfd_node *node, char *name,
+                            uint32_t name_size)
+{
+    char path[128], *text;
+    snprintf(path, sizeof path, "/sys/class/drm/renderD%u/device/product_name", node->render_minor);
+    if (bw_sys_read_text(sys, path, BOARD_NAME_BYTES_MAX, &text))
+        return;
+    snprintf(name, name_size, "%.*s", (int)strcspn(text, "\r\n"), text);
+    free(text);
+}
+
 void bw_kfd_product(struct bw_sys *sys, const struct bw_kfd_node *node, char *name, uint32_t name_size)
 {
     char path[128], *ids;
     uint32_t revision;
+    bool found = false;
     name[0] = 0;
     snprintf(path, sizeof path, "/sys/class/drm/renderD%u/device/revision", node->render_minor);
-    if (!read_number(sys, path, &revision) || bw_sys_read_text(sys, IDS_PATH, IDS_BYTES_MAX, &ids))
-        return;
-    if (!bw_amdgpu_ids_find(ids, node->device_id, revision, name, name_size))
-        name[0] = 0;
-    free(ids);
+    if (read_number(sys, path, &revision) && !bw_sys_read_text(sys, IDS_PATH, IDS_BYTES_MAX, &ids)) {
+        found = bw_amdgpu_ids_find(ids, node->device_id, revision, name, name_size);
+        free(ids);
+    }
+    if (!found)
+        read_board_name(sys, node, name, name_size);
 }

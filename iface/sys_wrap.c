@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "iface/kfd.h"
 #include "mem/interval.h"
 
 struct wrap_sys {
@@ -272,6 +273,11 @@ uint64_t bw_sys_wrap_calls(const struct bw_sys *sys, enum bw_sys_call call)
     uint64_t count = wrap->counts[call];
     pthread_mutex_unlock(&wrap->lock);
     return count;
+}
+
+void bw_sys_wrap_settle(struct bw_sys *sys)
+{
+    bw_kfd_process_end(sys);
 }
 
 uint64_t bw_sys_wrap_open_descriptors(struct bw_sys *sys)

@@ -40,6 +40,9 @@ int bw_sys_wrap_fired(const struct bw_sys *sys);
 /* Calls of that kind since creation. */
 uint64_t bw_sys_wrap_calls(const struct bw_sys *sys, enum bw_sys_call call);
 
+/* Ends what the interfaces keep per process until bw_sys_destroy, so that the two counts below can be looked
+ * at. */
+void bw_sys_wrap_settle(struct bw_sys *sys);
 /* Descriptors open, and bytes mapped or reserved, through this wrapper. */
 uint64_t bw_sys_wrap_open_descriptors(struct bw_sys *sys);
 uint64_t bw_sys_wrap_mapped_bytes(struct bw_sys *sys);

@@ -245,6 +245,30 @@ static int map_device(struct bw_mock *machine, const struct bw_mock_file *file,
                           (unsigned long long)request->offset);
 }
 
+/* machine.lock is held. */
+static void forget_map(struct bw_mock *machine, size_t index)
+{
+    struct bw_mock_cpu_map map = machine->cpu_maps.data[index];
+    machine->cpu_maps.data[index] = machine->cpu_maps.data[--machine->cpu_maps.count];
+    if (map.context) {
+        bw_mock_process_unref(map.context->process);
+    } else if (!--map.buffer->cpu_maps && !map.buffer->process) {
+        bw_mock_buffer_release(map.buffer);
+    }
+}
+
+/* A mapping or reservation at a fixed address takes the place of what was there, as MAP_FIXED does. */
+static void forget_range(struct bw_mock *machine, uint64_t start, uint64_t size)
+{
+    pthread_mutex_lock(&machine->lock);
+    for (size_t i = machine->cpu_maps.count; i-- > 0;) {
+        uint64_t base = (uint64_t)(uintptr_t)machine->cpu_maps.data[i].base;
+        if (base >= start && base - start < size)
+            forget_map(machine, i);
+    }
+    pthread_mutex_unlock(&machine->lock);
+}
+
 static int mock_map(struct bw_sys *sys, const struct bw_map_request *request, struct bw_region *region)
 {
     struct bw_mock *machine = bw_mock_of(sys);
@@ -260,19 +284,12 @@ static int mock_map(struct bw_sys *sys, const struct bw_map_request *request, st
     bool found = request->fd >= 0 && bw_mock_file_find(machine, request->fd, &file);
     int rc = found ? map_device(machine, &file, request, region) : 0;
     pthread_mutex_unlock(&machine->lock);
-    return found ? rc : machine->host->ops->map(machine->host, request, region);
-}
-
-/* machine.lock is held. */
-static void forget_map(struct bw_mock *machine, size_t index)
-{
-    struct bw_mock_cpu_map map = machine->cpu_maps.data[index];
-    machine->cpu_maps.data[index] = machine->cpu_maps.data[--machine->cpu_maps.count];
-    if (map.context) {
-        bw_mock_process_unref(map.context->process);
-    } else if (!--map.buffer->cpu_maps && !map.buffer->process) {
-        bw_mock_buffer_release(map.buffer);
-    }
+    if (found)
+        return rc;
+    rc = machine->host->ops->map(machine->host, request, region);
+    if (!rc && request->fixed_address)
+        forget_range(machine, request->fixed_address, request->size_bytes);
+    return rc;
 }
 
 static int mock_unmap(struct bw_sys *sys, struct bw_region *region)

@@ -17,8 +17,9 @@ extern "C" {
 
 struct bw_sys;
 
-/* What to map. fd < 0: anonymous memory. fixed_address != 0: exactly there, replacing a reservation of ours.
- * reserve: address space only, no access. */
+/* What to map. fd < 0: anonymous memory. fixed_address != 0: exactly there, replacing a reservation or
+ * mapping of ours (so that reserve and fixed_address take a mapping back in one step). reserve: address space
+ * only, no access. */
 struct bw_map_request {
     int fd;
     uint64_t offset, size_bytes;
@@ -85,8 +86,8 @@ struct bw_sys_ops {
 struct bw_sys {
     const struct bw_sys_ops *ops;
     uint64_t calls; /* number of calls through the seam, clock reads left out; updated atomically */
-    void *kfd;      /* iface/: what the kernel keeps once per process (open /dev/kfd, event page); starts NULL, ended by
-                       bw_sys_destroy */
+    void *kfd; /* iface/: what the kernel keeps once per process (open /dev/kfd, event page); starts NULL,
+                  ended by bw_sys_destroy */
 };
 
 /* The real operating system. Ownership: the caller ends it with bw_sys_destroy. 0 or -ENOMEM. */
