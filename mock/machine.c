@@ -108,6 +108,16 @@ void bw_mock_stats(struct bw_sys *sys, struct bw_mock_stats *stats)
         .interrupts = atomic_load(&machine->stats.interrupts),
         .ioctls = atomic_load(&machine->stats.ioctls),
     };
+    /* What runs now counts too, so that a watcher sees a long kernel move. */
+    pthread_mutex_lock(&machine->lock);
+    for (size_t p = 0; p < machine->processes.count; p++) {
+        struct bw_mock_process *process = machine->processes.data[p];
+        for (size_t i = 0; i < process->queues.count; i++) {
+            stats->wave_instructions += atomic_load(&process->queues.data[i]->control.instructions);
+            stats->waves += atomic_load(&process->queues.data[i]->control.waves_retired);
+        }
+    }
+    pthread_mutex_unlock(&machine->lock);
 }
 
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err)

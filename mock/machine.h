@@ -43,6 +43,10 @@ enum {
     BW_MOCK_GPU_CLOCK_HZ = 100000000, /* REFCLK of every model here */
 };
 
+/* Flat apertures of SOC15 parts (kfd_flat_memory.c, kfd_init_apertures_v9). */
+#define BW_MOCK_LDS_APERTURE     0x1000000000000ull
+#define BW_MOCK_SCRATCH_APERTURE 0x2000000000000ull
+
 struct bw_mock_gpu {
     uint32_t index;
     uint32_t gpu_id;       /* as in the topology */

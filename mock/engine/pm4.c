@@ -25,7 +25,8 @@ static void describe_place(const struct bw_mock_queue *queue, char *text, size_t
                  queue->indirect.at * 4);
     else
         snprintf(text, size, "ring offset 0x%llx",
-                 (unsigned long long)(queue->read * 4 & (queue->ring_bytes - 1)));
+                 (unsigned long long)(queue->read * (queue->type == BW_MOCK_QUEUE_AQL ? 64 : 4) &
+                                      (queue->ring_bytes - 1)));
 }
 
 enum bw_mock_queue_progress bw_mock_packet_fail(struct bw_mock_packet *packet, const char *format, ...)

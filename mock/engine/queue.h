@@ -60,6 +60,8 @@ struct bw_mock_queue {
     uint32_t *packet; /* room for one */
     struct bw_mock_stream indirect;
     bool in_indirect;
+    uint64_t aql_start;            /* AQL: GPU clock when the packet began */
+    bool vendor_running;           /* AQL: the indirect buffer of a vendor packet is being executed */
     bool wait_armed;               /* the request of a write-then-wait was sent */
     uint32_t retries;              /* polls done of a bounded POLL_REGMEM */
     bool hung;                     /* by fault injection */

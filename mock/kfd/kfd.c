@@ -10,12 +10,9 @@
 #include "base/bits.h"
 #include "mock/kfd/event.h"
 
-/* Flat apertures of SOC15 parts (kfd_flat_memory.c, kfd_init_apertures_v9) and the address range that user
- * space gets. */
-#define LDS_BASE     0x1000000000000ull
-#define SCRATCH_BASE 0x2000000000000ull
-#define GPUVM_BASE   0x4000ull
-#define GPUVM_LIMIT  0x7fffffffffffull
+/* The address range that user space gets. */
+#define GPUVM_BASE  0x4000ull
+#define GPUVM_LIMIT 0x7fffffffffffull
 
 enum {
     GB_ADDR_CONFIG = 0x00000545,
@@ -74,10 +71,10 @@ static int get_clock_counters(struct bw_mock_process *process, void *data)
 static struct mock_kfd_apertures apertures(const struct bw_mock_gpu *gpu)
 {
     return (struct mock_kfd_apertures){
-        .lds_base = LDS_BASE,
-        .lds_limit = LDS_BASE | 0xffffffff,
-        .scratch_base = SCRATCH_BASE,
-        .scratch_limit = SCRATCH_BASE | 0xffffffff,
+        .lds_base = BW_MOCK_LDS_APERTURE,
+        .lds_limit = BW_MOCK_LDS_APERTURE | 0xffffffff,
+        .scratch_base = BW_MOCK_SCRATCH_APERTURE,
+        .scratch_limit = BW_MOCK_SCRATCH_APERTURE | 0xffffffff,
         .gpuvm_base = GPUVM_BASE,
         .gpuvm_limit = GPUVM_LIMIT,
         .gpu_id = gpu->gpu_id,
