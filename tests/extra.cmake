@@ -37,3 +37,8 @@ bw_host_kernels(plain -O0 -fPIC -mcmodel=large)
 if(TARGET unit.iface.kfd_uapi)
   target_include_directories(unit.iface.kfd_uapi PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/compat)
 endif()
+
+# 72 compilations.
+if(TARGET unit.mock.isa.disasm_corpus)
+  set_tests_properties(unit.mock.isa.disasm_corpus PROPERTIES LABELS "unit;slow")
+endif()
