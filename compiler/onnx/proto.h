@@ -46,8 +46,9 @@ struct bw_onnx_tensor {
     struct bw_bytes location; /* external file, relative to the model's directory */
     uint64_t external_offset, external_bytes;
     bool external_bytes_given;
-    uint64_t offset; /* in the model file */
-    void *decoded;   /* elements that are not in the file as they must be in memory; owned by the model */
+    uint64_t offset;    /* in the model file */
+    const void *mapped; /* external elements, once mapped */
+    void *decoded;      /* elements that are not in the file as they must be in memory; owned by the model */
 };
 
 struct bw_onnx_graph;

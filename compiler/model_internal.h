@@ -1,0 +1,69 @@
+/* Inside of struct bw_model, for compiler/model*.c only. */
+#ifndef BW_COMPILER_MODEL_INTERNAL_H
+#define BW_COMPILER_MODEL_INTERNAL_H
+
+#include "compiler/onnx/import.h"
+
+enum {
+    BW_MODEL_ENTRIES_MAX = 16, /* imports kept for replay; the one that was not used for longest goes */
+};
+
+/* An input or output as the file declares it. */
+struct bw_declared {
+    const char *name;
+    uint32_t graph_input; /* inputs: index among the graph's, which may list initializers too */
+    bool optional, sequence, strings, has_shape;
+    enum bw_dtype dtype;
+    uint32_t rank;
+    struct bw_model_dim dims[BW_TENSOR_RANK_MAX];
+    bool shape_bound; /* by bw_model_bind_shape */
+    int64_t bound[BW_TENSOR_RANK_MAX];
+};
+
+struct bw_binding {
+    const char *symbol;
+    int64_t size;
+};
+
+/* Where an output of a kept import comes from. */
+enum bw_output_source { BW_OUTPUT_COMPUTED, BW_OUTPUT_FIXED, BW_OUTPUT_INPUT };
+struct bw_output_row {
+    enum bw_output_source source;
+    uint32_t index;        /* computed: among the entry's tensors; input: among the model's inputs */
+    struct bw_value value; /* fixed: the value; else dtype and shape with no data */
+};
+
+/* An import kept for inputs of these shapes (and values, where specialised). */
+struct bw_model_entry {
+    struct bw_device *device; /* NULL: the evaluator */
+    struct bw_value *inputs;  /* copies without data, but for specialised ones */
+    struct bw_tensor_graph *graph;
+    uint32_t *graph_inputs; /* graph input -> model input */
+    uint32_t graph_input_count;
+    bw_tensor *tensors; /* computed ones */
+    uint32_t tensor_count;
+    struct bw_output_row *outputs;
+    struct bw_plan *plan;
+    uint64_t nodes;
+    uint64_t last_used; /* number of the run */
+};
+
+struct bw_model {
+    struct bw_onnx_model *proto;
+    struct bw_onnx_mapping mapping; /* of the file, when we mapped it */
+    BW_VEC(struct bw_onnx_mapping) external;
+    char *directory; /* for external data; NULL when loaded from memory */
+    struct bw_arena arena;
+    struct bw_declared *inputs, *outputs;
+    uint32_t input_count, output_count;
+    BW_VEC(struct bw_binding) bindings;
+    BW_VEC(struct bw_model_entry *) entries;
+    struct bw_model_stats stats;
+    struct bw_rng rng;
+};
+
+/* bw_onnx_session.tensor_data of a model. */
+int bw_model_tensor_data(void *user, struct bw_onnx_tensor *tensor, const void **data, struct bw_err *err);
+void bw_model_plans_destroy(struct bw_model *model);
+
+#endif

@@ -1,0 +1,487 @@
+/* Running models: importing for the inputs at hand, keeping imports that can be replayed. */
+#include "compiler/model_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- kept imports ---- */
+
+static void entry_free(struct bw_model *model, struct bw_model_entry *entry)
+{
+    if (!entry)
+        return;
+    bw_tensor_graph_destroy(entry->graph);
+    for (uint32_t i = 0; entry->inputs && i < model->input_count; i++)
+        bw_value_free(&entry->inputs[i]);
+    for (uint32_t i = 0; entry->outputs && i < model->output_count; i++)
+        bw_value_free(&entry->outputs[i].value);
+    free(entry->inputs);
+    free(entry->outputs);
+    free(entry->graph_inputs);
+    free(entry->tensors);
+    free(entry);
+}
+
+void bw_model_plans_destroy(struct bw_model *model)
+{
+    for (size_t i = 0; i < model->entries.count; i++)
+        entry_free(model, model->entries.data[i]);
+    bw_vec_free(&model->entries);
+}
+
+static bool same_shape(const struct bw_array *a, const struct bw_array *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           !memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]);
+}
+
+static uint64_t array_bytes(const struct bw_array *array)
+{
+    return (uint64_t)bw_array_elements(array) * bw_dtype_bytes(array->dtype);
+}
+
+/* Same kinds, shapes, and values where the import is specialised on them. */
+static bool entry_fits(const struct bw_model *model, const struct bw_model_entry *entry,
+                       const struct bw_value *inputs)
+{
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct bw_value *kept = &entry->inputs[i];
+        if (kept->kind != inputs[i].kind ||
+            (kept->kind == BW_VALUE_ARRAY && !same_shape(&kept->array, &inputs[i].array)))
+            return false;
+        if (kept->array.data &&
+            memcmp(kept->array.data, inputs[i].array.data, array_bytes(&kept->array)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static struct bw_model_entry *entry_find(struct bw_model *model, const struct bw_device *device,
+                                         const struct bw_value *inputs)
+{
+    for (size_t i = 0; i < model->entries.count; i++)
+        if (model->entries.data[i]->device == device && entry_fits(model, model->entries.data[i], inputs))
+            return model->entries.data[i];
+    return NULL;
+}
+
+static int entry_keep(struct bw_model *model, struct bw_model_entry *entry, struct bw_err *err)
+{
+    if (model->entries.count == BW_MODEL_ENTRIES_MAX) {
+        size_t oldest = 0;
+        for (size_t i = 1; i < model->entries.count; i++)
+            if (model->entries.data[i]->last_used < model->entries.data[oldest]->last_used)
+                oldest = i;
+        entry_free(model, model->entries.data[oldest]);
+        model->entries.data[oldest] = model->entries.data[--model->entries.count];
+    }
+    return bw_vec_push(&model->entries, entry) ? bw_fail(err, -ENOMEM, "model", "kept imports") : 0;
+}
+
+/* ---- inputs ---- */
+
+static int input_mismatch(const struct bw_declared *declared, struct bw_err *err, const char *what)
+{
+    return bw_fail(err, -EINVAL, "model", "%s of input '%s'", what, declared->name);
+}
+
+static int array_check(const struct bw_model *model, uint32_t index, const struct bw_array *array,
+                       struct bw_err *err)
+{
+    const struct bw_declared *declared = &model->inputs[index];
+    struct bw_model_value value;
+    bw_model_input(model, index, &value);
+    if (declared->dtype != array->dtype) {
+        int rc = input_mismatch(declared, err, "dtype");
+        bw_err_expected(err, "%s", bw_dtype_name(declared->dtype));
+        bw_err_observed(err, "%s", bw_dtype_name(array->dtype));
+        return rc;
+    }
+    if (array->rank > BW_TENSOR_RANK_MAX || (value.has_shape && value.rank != array->rank)) {
+        int rc = input_mismatch(declared, err, "rank");
+        bw_err_expected(err, "%u", value.rank);
+        bw_err_observed(err, "%u", array->rank);
+        return rc;
+    }
+    for (uint32_t i = 0; i < array->rank; i++)
+        if (array->dims[i] < 0 ||
+            (value.has_shape && value.dims[i].size >= 0 && value.dims[i].size != array->dims[i])) {
+            int rc = input_mismatch(declared, err, "shape");
+            bw_err_expected(err, "dimension %u = %lld", i, (long long)value.dims[i].size);
+            bw_err_observed(err, "%lld", (long long)array->dims[i]);
+            return rc;
+        }
+    return !array->data && bw_array_elements(array) ? input_mismatch(declared, err, "data") : 0;
+}
+
+static int inputs_check(const struct bw_model *model, const struct bw_value *inputs, struct bw_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < model->input_count; i++) {
+        const struct bw_declared *declared = &model->inputs[i];
+        enum bw_value_kind wanted = declared->sequence  ? BW_VALUE_SEQUENCE
+                                    : declared->strings ? BW_VALUE_STRINGS
+                                                        : BW_VALUE_ARRAY;
+        if (inputs[i].kind == BW_VALUE_NONE && declared->optional)
+            continue;
+        if (inputs[i].kind != wanted)
+            rc = input_mismatch(declared, err, "kind");
+        else if (wanted == BW_VALUE_ARRAY)
+            rc = array_check(model, i, &inputs[i].array, err);
+    }
+    return rc;
+}
+
+/* ---- one import ---- */
+
+static int run_segment(struct bw_onnx_session *session, const bw_tensor *outputs, uint32_t count, void **data,
+                       struct bw_err *err)
+{
+    uint32_t input_count = (uint32_t)session->inputs.count;
+    const void **inputs = calloc(input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return bw_fail(err, -ENOMEM, "model", "inputs");
+    for (uint32_t i = 0; i < input_count; i++)
+        inputs[i] = session->inputs.data[i].data;
+    int rc = bw_tensor_evaluate_with(session->graph, outputs, count, inputs, input_count, data, err);
+    free(inputs);
+    return rc;
+}
+
+struct import {
+    struct bw_model *model;
+    struct bw_onnx_session session;
+    struct bw_onnx_value **outputs; /* by model output */
+    bool started;
+};
+
+static void import_finish(struct import *import)
+{
+    if (import->started)
+        bw_onnx_session_finish(&import->session);
+    free(import->outputs);
+}
+
+static int import_run(struct import *import, struct bw_model *model, const struct bw_value *inputs,
+                      bool may_realize, struct bw_err *err)
+{
+    struct bw_onnx_session *session = &import->session;
+    *import = (struct import){.model = model};
+    *session = (struct bw_onnx_session){.proto = model->proto,
+                                        .run = run_segment,
+                                        .tensor_data = bw_model_tensor_data,
+                                        .user = model,
+                                        .may_realize = may_realize,
+                                        .rng = &model->rng};
+    int rc = bw_onnx_session_start(session, err);
+    import->started = !rc;
+    struct bw_onnx_value **values = calloc(model->proto->graph.input_count + 1, sizeof *values);
+    import->outputs = calloc(model->output_count + 1, sizeof *import->outputs);
+    if (!rc && (!values || !import->outputs))
+        rc = bw_fail(err, -ENOMEM, "model", "values");
+    for (uint32_t i = 0; !rc && i < model->input_count; i++)
+        rc = bw_onnx_session_input(session, &inputs[i], i, &values[model->inputs[i].graph_input]);
+    if (!rc)
+        rc = bw_onnx_session_import(session, values, import->outputs);
+    free(values);
+    model->stats.imports++;
+    model->stats.nodes = session->nodes;
+    return rc;
+}
+
+/* A value of the import as the caller's: everything is known by now. */
+static int value_export(struct bw_onnx_session *session, const struct bw_onnx_value *value,
+                        struct bw_value *out, struct bw_err *err)
+{
+    struct bw_value view = {.kind = value->kind};
+    if (value->kind == BW_VALUE_SEQUENCE) {
+        *out = (struct bw_value){.kind = BW_VALUE_SEQUENCE,
+                                 .items = calloc((size_t)value->item_count + 1, sizeof *out->items)};
+        int rc = out->items ? 0 : bw_fail(err, -ENOMEM, "model", "a sequence");
+        for (uint32_t i = 0; !rc && i < value->item_count; i++) {
+            rc = value_export(session, value->items[i], &out->items[i], err);
+            out->item_count = i + 1;
+        }
+        return rc;
+    }
+    if (value->kind != BW_VALUE_NONE) {
+        assert(value->host);
+        view.array = (struct bw_array){
+            .dtype = value->dtype, .rank = value->rank, .data = (void *)(uintptr_t)value->host};
+        memcpy(view.array.dims, value->dims, value->rank * sizeof value->dims[0]);
+    }
+    return bw_value_copy(out, &view, err);
+}
+
+static int outputs_export(struct import *import, struct bw_value *outputs, struct bw_err *err)
+{
+    struct bw_model *model = import->model;
+    bool dynamic = false;
+    int rc = bw_onnx_session_realize(&import->session, import->outputs, model->output_count);
+    for (uint32_t i = 0; !rc && i < model->output_count; i++)
+        rc = bw_onnx_value_realize(&import->session, import->outputs[i], &dynamic);
+    struct bw_value *values = calloc((size_t)model->output_count + 1, sizeof *values);
+    if (!rc && !values)
+        rc = bw_fail(err, -ENOMEM, "model", "outputs");
+    for (uint32_t i = 0; !rc && i < model->output_count; i++)
+        rc = value_export(&import->session, import->outputs[i], &values[i], err);
+    for (uint32_t i = 0; values && i < model->output_count; i++)
+        if (rc)
+            bw_value_free(&values[i]);
+        else
+            outputs[i] = values[i];
+    free(values);
+    return rc;
+}
+
+/* ---- making an entry of an import ---- */
+
+/* Only arrays that are computed, fixed or handed through can be replayed. */
+static bool can_keep(const struct import *import)
+{
+    if (import->session.dynamic)
+        return false;
+    for (uint32_t i = 0; i < import->model->output_count; i++)
+        if (import->outputs[i]->kind != BW_VALUE_ARRAY)
+            return false;
+    return true;
+}
+
+static int output_row(struct import *import, struct bw_model_entry *entry, uint32_t index, struct bw_err *err)
+{
+    struct bw_onnx_value *value = import->outputs[index];
+    struct bw_output_row *row = &entry->outputs[index];
+    row->value =
+        (struct bw_value){.kind = BW_VALUE_ARRAY, .array = {.dtype = value->dtype, .rank = value->rank}};
+    memcpy(row->value.array.dims, value->dims, value->rank * sizeof value->dims[0]);
+    bool is_fixed =
+        value->fixed || (!value->host && bw_tensor_is_constant(import->session.graph, value->tensor));
+    if (is_fixed) {
+        bool dynamic = false;
+        int rc = bw_onnx_value_realize(&import->session, value, &dynamic);
+        row->source = BW_OUTPUT_FIXED;
+        return rc ? rc : value_export(&import->session, value, &row->value, err);
+    }
+    if (value->input) {
+        row->source = BW_OUTPUT_INPUT;
+        row->index = import->session.inputs.data[value->input - 1].model_input;
+        return 0;
+    }
+    row->source = BW_OUTPUT_COMPUTED;
+    for (row->index = 0; row->index < entry->tensor_count; row->index++)
+        if (entry->tensors[row->index].id == value->tensor.id)
+            return 0;
+    entry->tensors[entry->tensor_count++] = value->tensor;
+    return 0;
+}
+
+static int entry_inputs(struct import *import, struct bw_model_entry *entry, const struct bw_value *inputs,
+                        struct bw_err *err)
+{
+    struct bw_onnx_session *session = &import->session;
+    int rc = 0;
+    for (uint32_t i = 0; i < import->model->input_count; i++) {
+        entry->inputs[i] = (struct bw_value){.kind = inputs[i].kind, .array = inputs[i].array};
+        entry->inputs[i].array.data = NULL;
+    }
+    for (uint32_t i = 0; !rc && i < session->inputs.count; i++) {
+        uint32_t model_input = session->inputs.data[i].model_input;
+        assert(model_input < import->model->input_count);
+        entry->graph_inputs[entry->graph_input_count++] = model_input;
+        if (session->inputs.data[i].specialized)
+            rc = bw_value_copy(&entry->inputs[model_input], &inputs[model_input], err);
+    }
+    return rc;
+}
+
+static int entry_make(struct import *import, struct bw_device *device, const struct bw_value *inputs,
+                      struct bw_model_entry **result, struct bw_err *err)
+{
+    struct bw_model *model = import->model;
+    struct bw_model_entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return bw_fail(err, -ENOMEM, "model", "kept import");
+    entry->device = device;
+    entry->nodes = import->session.nodes;
+    entry->inputs = calloc((size_t)model->input_count + 1, sizeof *entry->inputs);
+    entry->graph_inputs = calloc(import->session.inputs.count + 1, sizeof *entry->graph_inputs);
+    entry->tensors = calloc((size_t)model->output_count + 1, sizeof *entry->tensors);
+    entry->outputs = calloc((size_t)model->output_count + 1, sizeof *entry->outputs);
+    int rc = entry->inputs && entry->graph_inputs && entry->tensors && entry->outputs
+                 ? 0
+                 : bw_fail(err, -ENOMEM, "model", "kept import");
+    if (!rc)
+        rc = entry_inputs(import, entry, inputs, err);
+    for (uint32_t i = 0; !rc && i < model->output_count; i++)
+        rc = output_row(import, entry, i, err);
+    if (rc) {
+        entry_free(model, entry);
+        return rc;
+    }
+    entry->graph = import->session.graph;
+    import->session.graph = NULL;
+    *result = entry;
+    return 0;
+}
+
+/* ---- replay ---- */
+
+static int entry_compute(struct bw_model_entry *entry, const struct bw_value *inputs, void **data,
+                         struct bw_err *err)
+{
+    const void **pointers = calloc((size_t)entry->graph_input_count + 1, sizeof *pointers);
+    if (!pointers)
+        return bw_fail(err, -ENOMEM, "model", "inputs");
+    for (uint32_t i = 0; i < entry->graph_input_count; i++)
+        pointers[i] = inputs[entry->graph_inputs[i]].array.data;
+    int rc = bw_tensor_evaluate_with(entry->graph, entry->tensors, entry->tensor_count, pointers,
+                                     entry->graph_input_count, data, err);
+    free(pointers);
+    return rc;
+}
+
+/* One output; *taken: the computed data went into it. */
+static int entry_output(const struct bw_output_row *row, const struct bw_value *inputs, void *const *data,
+                        bool *taken, struct bw_value *out, struct bw_err *err)
+{
+    struct bw_value view = row->value;
+    if (row->source == BW_OUTPUT_INPUT)
+        view = inputs[row->index];
+    if (row->source == BW_OUTPUT_COMPUTED && !*taken) {
+        *out = row->value;
+        out->array.data = data[row->index];
+        *taken = true;
+        return 0;
+    }
+    if (row->source == BW_OUTPUT_COMPUTED)
+        view.array.data = data[row->index];
+    return bw_value_copy(out, &view, err);
+}
+
+static int entry_run(struct bw_model *model, struct bw_model_entry *entry, const struct bw_value *inputs,
+                     struct bw_value *outputs, struct bw_err *err)
+{
+    void **data = calloc((size_t)entry->tensor_count + 1, sizeof *data);
+    bool *taken = calloc((size_t)entry->tensor_count + 1, sizeof *taken);
+    struct bw_value *values = calloc((size_t)model->output_count + 1, sizeof *values);
+    int rc = data && taken && values ? 0 : bw_fail(err, -ENOMEM, "model", "outputs");
+    if (!rc && entry->tensor_count)
+        rc = entry_compute(entry, inputs, data, err);
+    bool ignored = false;
+    for (uint32_t i = 0; !rc && i < model->output_count; i++) {
+        const struct bw_output_row *row = &entry->outputs[i];
+        bool computed = row->source == BW_OUTPUT_COMPUTED;
+        rc = entry_output(row, inputs, data, computed ? &taken[row->index] : &ignored, &values[i], err);
+    }
+    for (uint32_t i = 0; data && taken && i < entry->tensor_count; i++)
+        if (!taken[i])
+            free(data[i]);
+    for (uint32_t i = 0; values && i < model->output_count; i++)
+        if (rc)
+            bw_value_free(&values[i]);
+        else
+            outputs[i] = values[i];
+    free(data);
+    free(taken);
+    free(values);
+    entry->last_used = model->stats.runs;
+    model->stats.nodes = entry->nodes;
+    return rc;
+}
+
+/* ---- the public functions ---- */
+
+static int run_fresh(struct bw_model *model, struct bw_device *device, const struct bw_value *inputs,
+                     struct bw_value *outputs, struct bw_err *err)
+{
+    struct import import;
+    struct bw_model_entry *entry = NULL;
+    double start = seconds_now();
+    int rc = import_run(&import, model, inputs, true, err);
+    model->stats.import_seconds = seconds_now() - start;
+    if (!rc && can_keep(&import)) {
+        rc = entry_make(&import, device, inputs, &entry, err);
+        if (!rc)
+            rc = entry_run(model, entry, inputs, outputs, err);
+        if (rc || entry_keep(model, entry,
+                             NULL)) /* not kept for lack of memory: the outputs are right all the same */
+            entry_free(model, entry);
+    } else if (!rc) {
+        rc = outputs_export(&import, outputs, err);
+    }
+    import_finish(&import);
+    model->stats.run_seconds = seconds_now() - start - model->stats.import_seconds;
+    return rc;
+}
+
+int bw_model_run(struct bw_model *model, struct bw_device *device, const struct bw_value *inputs,
+                 struct bw_value *outputs, struct bw_err *err)
+{
+    struct bw_err local = {0};
+    if (!err)
+        err = &local; /* messages are read back while importing */
+    if (device)
+        return bw_fail(err, -ENOTSUP, "model", "plans on devices");
+    int rc = inputs_check(model, inputs, err);
+    if (rc)
+        return rc;
+    model->stats.runs++;
+    struct bw_model_entry *entry = entry_find(model, device, inputs);
+    model->stats.replayed = entry != NULL;
+    if (!entry)
+        return run_fresh(model, device, inputs, outputs, err);
+    double start = seconds_now();
+    model->stats.import_seconds = 0;
+    rc = entry_run(model, entry, inputs, outputs, err);
+    model->stats.run_seconds = seconds_now() - start;
+    return rc;
+}
+
+int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct bw_tensor_graph **graph,
+                   bw_tensor **outputs, uint32_t *output_count, struct bw_err *err)
+{
+    struct bw_err local = {0};
+    struct import import;
+    if (!err)
+        err = &local;
+    int rc = inputs_check(model, inputs, err);
+    if (rc)
+        return rc;
+    rc = import_run(&import, model, inputs, false, err);
+    bw_tensor *tensors = rc ? NULL : calloc((size_t)model->output_count + 1, sizeof *tensors);
+    if (!rc && !tensors)
+        rc = bw_fail(err, -ENOMEM, "model", "outputs");
+    for (uint32_t i = 0; !rc && i < model->output_count; i++) {
+        if (import.outputs[i]->kind != BW_VALUE_ARRAY)
+            rc = bw_fail(err, -ENOTSUP, "model", "output '%s' is no tensor", model->outputs[i].name);
+        else
+            tensors[i] = bw_onnx_tensor_of(&import.session, import.outputs[i]);
+    }
+    if (!rc)
+        rc = bw_tensor_graph_error(import.session.graph, err);
+    if (rc) {
+        free(tensors);
+    } else {
+        *graph = import.session.graph;
+        *outputs = tensors;
+        *output_count = model->output_count;
+        import.session.graph = NULL;
+    }
+    import_finish(&import);
+    return rc;
+}
+
+void bw_model_stats(const struct bw_model *model, struct bw_model_stats *stats)
+{
+    *stats = model->stats;
+}

@@ -1,0 +1,262 @@
+/* Goes through the nodes of a graph, finds each op's function and calls it. */
+#include "compiler/onnx/import.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct bw_onnx_value *scope_find(const struct bw_onnx_scope *scope, bw_symbol symbol)
+{
+    uint64_t address;
+    for (; scope; scope = scope->outer)
+        if (bw_map_get(&scope->values, symbol, &address))
+            return (struct bw_onnx_value *)(uintptr_t)address;
+    return NULL;
+}
+
+static int scope_set(struct bw_onnx_session *session, struct bw_onnx_scope *scope, bw_symbol symbol,
+                     struct bw_onnx_value *value)
+{
+    if (symbol && bw_map_set(&scope->values, symbol, (uint64_t)(uintptr_t)value))
+        return bw_fail(session->err, -ENOMEM, "onnx", "names of values");
+    return 0;
+}
+
+/* Domains "" and "ai.onnx" are one. */
+static bool same_domain(struct bw_bytes a, struct bw_bytes b)
+{
+    struct bw_bytes none = {0};
+    if (bw_onnx_equals(a, "ai.onnx"))
+        a = none;
+    if (bw_onnx_equals(b, "ai.onnx"))
+        b = none;
+    return a.size_bytes == b.size_bytes && (!a.size_bytes || !memcmp(a.data, b.data, a.size_bytes));
+}
+
+static int64_t opset_of(const struct bw_onnx_opsets *opsets, struct bw_bytes domain)
+{
+    for (uint32_t i = 0; i < opsets->count; i++)
+        if (same_domain(opsets->rows[i].domain, domain))
+            return opsets->rows[i].version;
+    return 1; /* files before IR version 3 have no opset_import */
+}
+
+static bool node_is_used(const struct bw_onnx_graph *graph, const struct bw_onnx_node *node)
+{
+    uint64_t last_use;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] && bw_map_get(&graph->last_use, node->outputs[i], &last_use))
+            return true;
+    return false;
+}
+
+static const struct bw_onnx_function *function_find(const struct bw_onnx_model *model,
+                                                    const struct bw_onnx_node *node)
+{
+    for (uint32_t i = 0; i < model->function_count; i++) {
+        const struct bw_onnx_function *function = &model->functions[i];
+        if (function->name.size_bytes == node->op_type.size_bytes &&
+            same_domain(function->domain, node->domain) &&
+            !memcmp(function->name.data, node->op_type.data, node->op_type.size_bytes))
+            return function;
+    }
+    return NULL;
+}
+
+/* An error without the node's name gets it; the text of the cause stays. */
+static int report(struct bw_onnx_call *c, int rc)
+{
+    struct bw_err *err = c->session->err;
+    if (!rc || c->session->reported)
+        return rc;
+    char what[128] = "failed";
+    if (err && err->what[0]) {
+        memcpy(what, err->what, sizeof what - 1);
+        what[sizeof what - 1] = 0;
+    }
+    c->rc = 0;
+    return bw_onnx_fail(c, rc, "%s", what);
+}
+
+static int run_nodes(struct bw_onnx_session *session, struct bw_onnx_scope *scope);
+
+/* Runs a graph's body in a scope that holds its inputs, and reads its outputs. */
+static int run_scope(struct bw_onnx_session *session, struct bw_onnx_scope *scope,
+                     struct bw_onnx_value **outputs)
+{
+    const struct bw_onnx_graph *graph = scope->graph;
+    if (session->depth == BW_ONNX_CALL_DEPTH_MAX)
+        return bw_fail(session->err, -E2BIG, "onnx",
+                       "graph '%s': subgraphs and functions within each other deeper than %d",
+                       bw_onnx_text(graph->name).text, BW_ONNX_CALL_DEPTH_MAX);
+    session->depth++;
+    scope->caller = session->scope;
+    session->scope = scope;
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < graph->initializer_count; i++) {
+        struct bw_onnx_value *value = bw_onnx_value_proto(session, &graph->initializers[i]);
+        rc = value          ? scope_set(session, scope, graph->initializers[i].symbol, value)
+             : session->err ? session->err->code
+                            : -EINVAL;
+    }
+    if (!rc)
+        rc = run_nodes(session, scope);
+    for (uint32_t i = 0; !rc && i < graph->output_count; i++) {
+        outputs[i] = scope_find(scope, graph->outputs[i].symbol);
+        if (!outputs[i])
+            rc = bw_fail(session->err, -EBADMSG, "onnx", "output '%s' of graph '%s' is never computed",
+                         bw_onnx_text(session->proto->symbols.data[graph->outputs[i].symbol]).text,
+                         bw_onnx_text(graph->name).text);
+    }
+    session->scope = scope->caller;
+    session->depth--;
+    bw_map_free(&scope->values);
+    return rc;
+}
+
+static int call_function(struct bw_onnx_call *c, const struct bw_onnx_function *function)
+{
+    struct bw_onnx_session *session = c->session;
+    struct bw_onnx_frame frame = {.outer = session->frame, .node = c->node, .function = function};
+    struct bw_onnx_scope scope = {.graph = &function->body};
+    const struct bw_onnx_opsets *opsets = session->opsets;
+    struct bw_onnx_value **outputs = bw_onnx_alloc(c, function->body.output_count, sizeof *outputs);
+    int rc = outputs ? 0 : c->rc;
+    for (uint32_t i = 0; !rc && i < function->body.input_count; i++) {
+        struct bw_onnx_value *given =
+            i < c->input_count && c->inputs[i] ? c->inputs[i] : bw_onnx_value_none(session);
+        rc = given ? scope_set(session, &scope, function->body.inputs[i].symbol, given) : -ENOMEM;
+    }
+    session->frame = &frame;
+    session->opsets = function->opsets.count ? &function->opsets : opsets;
+    if (!rc)
+        rc = run_scope(session, &scope, outputs);
+    session->frame = frame.outer;
+    session->opsets = opsets;
+    for (uint32_t i = 0; !rc && i < c->output_count && i < function->body.output_count; i++)
+        c->outputs[i] = outputs[i];
+    return rc;
+}
+
+static int call_op(struct bw_onnx_call *c)
+{
+    bool known;
+    c->op = bw_onnx_op_find(c->node->domain, c->node->op_type, c->opset, &known);
+    if (c->op)
+        return c->op->function(c);
+    struct bw_bytes domain = c->node->domain;
+    if (known)
+        return bw_onnx_fail(c, -ENOTSUP, "the op does not exist in this opset");
+    return bw_onnx_fail(c, -ENOTSUP, "op of domain '%s' is not supported",
+                        domain.size_bytes ? bw_onnx_text(domain).text : "ai.onnx");
+}
+
+static int call_inputs(struct bw_onnx_call *c, struct bw_onnx_scope *scope)
+{
+    c->inputs = bw_onnx_alloc(c, c->input_count, sizeof *c->inputs);
+    c->outputs = bw_onnx_alloc(c, c->output_count, sizeof *c->outputs);
+    for (uint32_t i = 0; !c->rc && i < c->input_count; i++) {
+        bw_symbol symbol = c->node->inputs[i];
+        c->inputs[i] = symbol ? scope_find(scope, symbol) : NULL;
+        if (symbol && !c->inputs[i])
+            bw_onnx_fail(c, -EBADMSG, "input '%s' is not defined before it is read",
+                         bw_onnx_text(c->session->proto->symbols.data[symbol]).text);
+    }
+    return c->rc;
+}
+
+static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope,
+                    const struct bw_onnx_node *node)
+{
+    struct bw_onnx_call c = {.session = session,
+                             .g = session->graph,
+                             .node = node,
+                             .input_count = node->input_count,
+                             .output_count = node->output_count,
+                             .opset = opset_of(session->opsets, node->domain)};
+    bw_node first_node = bw_ir_count(session->graph->ir);
+    int rc = bw_onnx_iteration(&c);
+    if (!rc)
+        rc = call_inputs(&c, scope);
+    if (!rc) {
+        const struct bw_onnx_function *function = function_find(session->proto, node);
+        rc = function ? call_function(&c, function) : call_op(&c);
+    }
+    rc = rc ? rc : c.rc;
+    if (!rc)
+        rc = bw_tensor_graph_error(session->graph, session->err);
+    for (uint32_t i = 0; !rc && i < node->output_count; i++) {
+        if (!node->outputs[i] || !c.outputs[i])
+            continue;
+        rc = bw_onnx_value_fold(session, c.outputs[i], first_node);
+        if (!rc)
+            rc = scope_set(session, scope, node->outputs[i], c.outputs[i]);
+    }
+    return report(&c, rc);
+}
+
+static int run_nodes(struct bw_onnx_session *session, struct bw_onnx_scope *scope)
+{
+    int rc = 0;
+    for (uint32_t n = 0; !rc && n < scope->graph->node_count; n++) {
+        scope->position = n;
+        if (node_is_used(scope->graph, &scope->graph->nodes[n]))
+            rc = run_node(session, scope, &scope->graph->nodes[n]);
+    }
+    scope->position = scope->graph->node_count;
+    return rc;
+}
+
+int bw_onnx_iteration(struct bw_onnx_call *c)
+{
+    if (++c->session->nodes > BW_ONNX_NODES_MAX)
+        return bw_onnx_fail(c, -E2BIG, "more than %d nodes and iterations in one run", BW_ONNX_NODES_MAX);
+    return 0;
+}
+
+int bw_onnx_pin(struct bw_onnx_call *c, struct bw_onnx_value *const *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (bw_vec_push(&c->session->pinned, values[i])) {
+            c->session->pinned.count -= i;
+            return bw_onnx_fail(c, -ENOMEM, "no memory");
+        }
+    return 0;
+}
+
+void bw_onnx_unpin(struct bw_onnx_call *c, uint32_t count)
+{
+    c->session->pinned.count -= count;
+}
+
+int bw_onnx_subgraph(struct bw_onnx_call *c, const struct bw_onnx_graph *graph,
+                     struct bw_onnx_value *const *inputs, uint32_t input_count,
+                     struct bw_onnx_value **outputs)
+{
+    struct bw_onnx_scope scope = {.outer = c->session->scope, .graph = graph};
+    if (graph->input_count != input_count)
+        return bw_onnx_fail(c, -EBADMSG, "its graph '%s' has %u inputs instead of %u",
+                            bw_onnx_text(graph->name).text, graph->input_count, input_count);
+    for (uint32_t i = 0; i < input_count; i++)
+        if (scope_set(c->session, &scope, graph->inputs[i].symbol, inputs[i])) {
+            bw_map_free(&scope.values);
+            return -ENOMEM;
+        }
+    return run_scope(c->session, &scope, outputs);
+}
+
+int bw_onnx_session_import(struct bw_onnx_session *session, struct bw_onnx_value *const *inputs,
+                           struct bw_onnx_value **outputs)
+{
+    struct bw_onnx_graph *graph = &session->proto->graph;
+    struct bw_onnx_scope scope = {.graph = graph};
+    int rc = 0;
+    session->opsets = &session->proto->opsets;
+    for (uint32_t i = 0; !rc && i < graph->input_count; i++)
+        if (inputs[i]) /* NULL: an initializer is its default */
+            rc = scope_set(session, &scope, graph->inputs[i].symbol, inputs[i]);
+    if (rc) {
+        bw_map_free(&scope.values);
+        return rc;
+    }
+    return run_scope(session, &scope, outputs);
+}

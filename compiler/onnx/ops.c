@@ -1,0 +1,32 @@
+/* The list of op tables. */
+#include "compiler/onnx/ops.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+
+static const struct bw_onnx_ops *const tables[] = {&bw_onnx_ops_math, &bw_onnx_ops_shape, &bw_onnx_ops_reduce,
+                                                   &bw_onnx_ops_nn};
+
+static bool domain_matches(const struct bw_onnx_op *op, struct bw_bytes domain)
+{
+    bool is_default = !domain.size_bytes || bw_onnx_equals(domain, "ai.onnx");
+    return op->domain ? bw_onnx_equals(domain, op->domain) : is_default;
+}
+
+const struct bw_onnx_op *bw_onnx_op_find(struct bw_bytes domain, struct bw_bytes op_type, int64_t opset,
+                                         bool *known)
+{
+    const struct bw_onnx_op *best = NULL;
+    *known = false;
+    for (size_t t = 0; t < BW_COUNT_OF(tables); t++)
+        for (uint32_t i = 0; i < tables[t]->count; i++) {
+            const struct bw_onnx_op *op = &tables[t]->rows[i];
+            if (!bw_onnx_equals(op_type, op->name) || !domain_matches(op, domain))
+                continue;
+            *known = true;
+            if (op->first_opset <= opset && (!best || op->first_opset > best->first_opset))
+                best = op;
+        }
+    return best;
+}
