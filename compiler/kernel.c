@@ -8,6 +8,23 @@
 #include "compiler/rewrite.h"
 #include "compiler/symbolic.h"
 
+/* Bits of PARAM's arg: number, written, then this. */
+enum { ELEMENTS_SHIFT = 33 };
+static const int64_t ELEMENTS_MAX = ((int64_t)1 << 31) - 1;
+
+bw_node bw_kernel_param(struct bw_ir *ir, enum bw_dtype dtype, uint32_t number, bool written,
+                        int64_t elements)
+{
+    uint64_t kept = (uint64_t)(elements < ELEMENTS_MAX ? elements : ELEMENTS_MAX);
+    return bw_ir_add(ir, BW_OP_PARAM, dtype, number | (uint64_t)written << 32 | kept << ELEMENTS_SHIFT, NULL,
+                     0);
+}
+
+int64_t bw_kernel_param_elements(const struct bw_ir *ir, bw_node param)
+{
+    return bw_ir_op(ir, param) == BW_OP_PARAM ? (int64_t)(bw_ir_arg(ir, param) >> ELEMENTS_SHIFT) : 0;
+}
+
 bool bw_kernel_ranges(const struct bw_ir *ir, bw_node sink, struct bw_kernel_ranges *ranges)
 {
     bool *reached = bw_ir_reachable(ir, &sink, 1), ok = reached != NULL;

@@ -18,6 +18,11 @@ struct bw_kernel_ranges {
  * size. */
 bool bw_kernel_ranges(const struct bw_ir *ir, bw_node sink, struct bw_kernel_ranges *ranges);
 
+/* A PARAM that says how many elements its buffer has at least (kept in its arg, saturating), for bounds. */
+bw_node bw_kernel_param(struct bw_ir *ir, enum bw_dtype dtype, uint32_t number, bool written,
+                        int64_t elements);
+int64_t bw_kernel_param_elements(const struct bw_ir *ir, bw_node param); /* 0: not known */
+
 /* Splits ranges that are divided by a factor of their size, joins ranges that are always used as one, and
  * numbers what is left densely: outputs first. Returns the new sink, or 0 after an error. */
 bw_node bw_kernel_simplify(struct bw_ir *ir, bw_node sink);

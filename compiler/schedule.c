@@ -277,7 +277,8 @@ static int emit_kernels(struct scheduler *s)
     for (size_t i = s->groups.count; i-- > 0;) {
         struct group *group = &s->groups.data[i];
         bw_node value = bw_schedule_value(s, group->node, group->root);
-        bw_node param = bw_ir_param(s->ir, bw_ir_dtype(s->tensors, group->node), 0, true);
+        bw_node param = bw_kernel_param(s->ir, bw_ir_dtype(s->tensors, group->node), 0, true,
+                                        bw_ir_elements(s->tensors, group->node));
         bw_node flat = bw_schedule_flatten(s->ir, bw_ir_shape(s->tensors, group->node), group->root->index);
         bw_node store = bw_ir_store(s->ir, param, flat, value, 0);
         bw_node sink = store ? bw_ir_add(s->ir, BW_OP_SINK, BW_VOID, 0, &store, 1) : 0;

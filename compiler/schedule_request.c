@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/kernel.h"
 #include "compiler/rewrite.h"
 #include "compiler/schedule_internal.h"
 #include "compiler/symbolic.h"
@@ -291,7 +292,8 @@ static bw_node group_param(struct scheduler *s, uint32_t group_number, uint32_t 
         at++;
     if (at == group->arguments.count && bw_vec_push(&group->arguments, buffer))
         return 0;
-    return bw_ir_param(s->ir, s->schedule->buffers.data[buffer].dtype, at, at == 0);
+    const struct bw_schedule_buffer *of = &s->schedule->buffers.data[buffer];
+    return bw_kernel_param(s->ir, of->dtype, at, at == 0, of->elements);
 }
 
 static bw_node value_load(struct scheduler *s, bw_node node, struct request *request)

@@ -1,0 +1,195 @@
+/* From a linear program to an object: LLVM contexts, machines and passes. Contract in compiler/codegen.h. */
+#include "compiler/codegen.h"
+
+#include <errno.h>
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/llvm/emit.h"
+
+const char *bw_codegen_version(void)
+{
+    /* The second number is ours: raise it whenever code for the same program changes. */
+    return "llvm-19/1";
+}
+
+static const char *triple_of(const struct bw_target *target)
+{
+    return target->family == BW_TARGET_HOST ? "x86_64-unknown-linux-gnu" : "amdgcn-amd-amdhsa";
+}
+
+/* LLVM's initialisation functions may be called from any thread, any number of times. */
+static void initialise(enum bw_target_family family)
+{
+    if (family == BW_TARGET_HOST) {
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+    } else {
+        LLVMInitializeAMDGPUTargetInfo();
+        LLVMInitializeAMDGPUTarget();
+        LLVMInitializeAMDGPUTargetMC();
+        LLVMInitializeAMDGPUAsmPrinter();
+    }
+}
+
+static int machine_create(const struct bw_target *target, LLVMTargetMachineRef *machine, struct bw_err *err)
+{
+    LLVMTargetRef llvm_target;
+    char *message = NULL;
+    initialise(target->family);
+    if (LLVMGetTargetFromTriple(triple_of(target), &llvm_target, &message)) {
+        int rc = bw_fail(err, -ENOTSUP, "llvm", "%s", message);
+        LLVMDisposeMessage(message);
+        return rc;
+    }
+    *machine = LLVMCreateTargetMachine(llvm_target, triple_of(target), target->cpu, target->features,
+                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+    return *machine ? 0 : bw_fail(err, -ENOMEM, "llvm", "target machine for %s", target->cpu);
+}
+
+struct diagnostics {
+    char first[160];
+};
+
+static void keep_first_error(LLVMDiagnosticInfoRef info, void *user)
+{
+    struct diagnostics *diagnostics = user;
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || diagnostics->first[0])
+        return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    strncpy(diagnostics->first, text, sizeof diagnostics->first - 1);
+    LLVMDisposeMessage(text);
+}
+
+static int run_passes(LLVMModuleRef module, LLVMTargetMachineRef machine, struct bw_err *err)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    /* Vectors and tiles are made before; what is left for LLVM is scalar optimisation. */
+    LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
+    LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
+    LLVMPassBuilderOptionsSetLoopUnrolling(options, 0);
+    LLVMErrorRef error = LLVMRunPasses(module, "default<O2>", machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!error)
+        return 0;
+    char *message = LLVMGetErrorMessage(error);
+    int rc = bw_fail(err, -EINVAL, "llvm", "%s", message);
+    LLVMDisposeErrorMessage(message);
+    return rc;
+}
+
+static int emit_file(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCodeGenFileType type,
+                     LLVMMemoryBufferRef *buffer, struct bw_err *err)
+{
+    char *message = NULL;
+    if (!LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, buffer))
+        return 0;
+    int rc = bw_fail(err, -EINVAL, "llvm", "%s", message ? message : "no object");
+    LLVMDisposeMessage(message);
+    return rc;
+}
+
+static int emit_object(LLVMModuleRef module, LLVMTargetMachineRef machine, struct bw_object *object,
+                       struct bw_text *listing, struct bw_err *err)
+{
+    LLVMMemoryBufferRef buffer = NULL;
+    if (listing) { /* of a copy: emission changes the module */
+        LLVMModuleRef copy = LLVMCloneModule(module);
+        int rc = emit_file(copy, machine, LLVMAssemblyFile, &buffer, err);
+        if (!rc) {
+            bw_text_add_bytes(listing, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+            LLVMDisposeMemoryBuffer(buffer);
+        }
+        LLVMDisposeModule(copy);
+        if (rc)
+            return rc;
+    }
+    int rc = emit_file(module, machine, LLVMObjectFile, &buffer, err);
+    if (rc)
+        return rc;
+    object->size_bytes = LLVMGetBufferSize(buffer);
+    object->data = malloc(object->size_bytes + 1);
+    if (object->data)
+        memcpy(object->data, LLVMGetBufferStart(buffer), object->size_bytes);
+    LLVMDisposeMemoryBuffer(buffer);
+    return object->data ? 0
+                        : bw_fail(err, -ENOMEM, "llvm", "object of %llu bytes",
+                                  (unsigned long long)object->size_bytes);
+}
+
+static int emit_module(struct emitter *e, LLVMTargetMachineRef machine, const char *name)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    LLVMSetTarget(e->module, triple_of(e->target));
+    LLVMSetModuleDataLayout(e->module, layout);
+    LLVMDisposeTargetData(layout);
+    e->values = calloc(bw_ir_count(e->ir), sizeof *e->values);
+    e->varies = calloc(bw_ir_count(e->ir), sizeof *e->varies);
+    e->params = calloc(e->linear->params.count + 1, sizeof *e->params);
+    if (!e->values || !e->varies || !e->params)
+        return bw_fail(e->err, -ENOMEM, "llvm", "%u nodes", bw_ir_count(e->ir));
+    if (e->target->family == BW_TARGET_HOST)
+        emit_host_function(e, name);
+    else
+        emit_amdgpu_function(e, name);
+    return e->rc;
+}
+
+static int verify(LLVMModuleRef module, struct bw_err *err)
+{
+    char *message = NULL;
+    if (!LLVMVerifyModule(module, LLVMReturnStatusAction, &message)) {
+        LLVMDisposeMessage(message);
+        return 0;
+    }
+    int rc = bw_fail(err, -EINVAL, "llvm", "module: %s", message);
+    LLVMDisposeMessage(message);
+    return rc;
+}
+
+int bw_codegen(const struct bw_linear *linear, const struct bw_target *target, const char *name,
+               struct bw_object *object, struct bw_text *listing, struct bw_err *err)
+{
+    LLVMTargetMachineRef machine = NULL;
+    struct diagnostics diagnostics = {{0}};
+    *object = (struct bw_object){0};
+    int rc = machine_create(target, &machine, err);
+    if (rc)
+        return rc;
+    LLVMContextRef context = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(context, keep_first_error, &diagnostics);
+    struct emitter e = {.linear = linear,
+                        .ir = linear->ir,
+                        .target = target,
+                        .context = context,
+                        .err = err,
+                        .lanes = target->family == BW_TARGET_HOST ? linear->item_count : 1};
+    e.module = LLVMModuleCreateWithNameInContext(name, context);
+    e.builder = LLVMCreateBuilderInContext(context);
+    rc = emit_module(&e, machine, name);
+    LLVMDisposeBuilder(e.builder);
+    if (!rc)
+        rc = verify(e.module, err);
+    if (!rc)
+        rc = run_passes(e.module, machine, err);
+    if (!rc)
+        rc = emit_object(e.module, machine, object, listing, err);
+    if (!rc && diagnostics.first[0])
+        rc = bw_fail(err, -EINVAL, "llvm", "%s", diagnostics.first);
+    LLVMDisposeModule(e.module);
+    LLVMContextDispose(context);
+    LLVMDisposeTargetMachine(machine);
+    free(e.values);
+    free(e.varies);
+    free(e.params);
+    if (rc) {
+        free(object->data);
+        *object = (struct bw_object){0};
+    }
+    return rc;
+}
