@@ -123,6 +123,18 @@ static void run_leaf(struct interp *in, bw_node node)
     }
 }
 
+/* All work-items get the fold of the values of all. */
+static void run_group_fold(struct interp *in, bw_node node)
+{
+    const union bw_scalar *values = value_of(in, bw_ir_source(in->ir, node, 0));
+    union bw_scalar folded = values[0];
+    for (uint32_t i = 1; i < in->items; i++)
+        folded =
+            bw_scalar_binary(bw_ir_reduce_op(in->ir, node), bw_ir_dtype(in->ir, node), folded, values[i]);
+    for (uint32_t i = 0; i < in->items; i++)
+        value_of(in, node)[i] = folded;
+}
+
 static int64_t range_size(const struct interp *in, bw_node range)
 {
     int64_t size = 0;
@@ -179,6 +191,9 @@ static int run_group(struct interp *in)
         case BW_OP_CONST:
         case BW_OP_SPECIAL:
             run_leaf(in, node);
+            break;
+        case BW_OP_FOLD:
+            run_group_fold(in, node);
             break;
         case BW_OP_BARRIER:
             break;

@@ -22,6 +22,9 @@ enum bw_special {
 bw_node bw_ir_special(struct bw_ir *ir, enum bw_dtype dtype, enum bw_special which, int64_t size);
 enum bw_special bw_ir_special_which(const struct bw_ir *ir, bw_node special);
 
+/* A FOLD over the work-items of a group. */
+bool bw_ir_is_group_fold(const struct bw_ir *ir, bw_node node);
+
 enum { BW_LINEAR_PARAMS_MAX = 1024 };
 
 struct bw_linear {

@@ -27,6 +27,12 @@ enum bw_special bw_ir_special_which(const struct bw_ir *ir, bw_node special)
     return (enum bw_special)(bw_ir_arg(ir, special) & 0xff);
 }
 
+bool bw_ir_is_group_fold(const struct bw_ir *ir, bw_node node)
+{
+    return node && bw_ir_op(ir, node) == BW_OP_FOLD &&
+           bw_ir_op(ir, bw_ir_source(ir, node, 1)) == BW_OP_SPECIAL;
+}
+
 enum { DEPTH_MAX = 20000 }; /* of recursion over a fused expression, some 200 bytes of stack each */
 
 /* Sets of ranges, as bits by place in linearizer.ranges. */
@@ -88,7 +94,7 @@ static int analyse(struct linearizer *l, const bool *reached)
         }
         if (op == BW_OP_RANGE)
             l->free[node] = range_bit(l, node);
-        if (op != BW_OP_FOLD)
+        if (op != BW_OP_FOLD || bw_ir_is_group_fold(l->ir, node))
             continue;
         l->free[node] &= ~fold_closes(l, node);
         l->level[node]++;
@@ -105,6 +111,15 @@ static struct block *block_for(const struct linearizer *l, range_set ranges)
     while (block->outer && !(ranges & range_bit(l, block->range)))
         block = block->outer;
     return block;
+}
+
+/* Everything that these ranges need is open in block, and nothing less will do. */
+static bool is_home(const struct linearizer *l, const struct block *block, range_set ranges)
+{
+    range_set open = 0, own = block->outer ? range_bit(l, block->range) : 0;
+    for (const struct block *at = block; at->outer; at = at->outer)
+        open |= range_bit(l, at->range);
+    return !(ranges & ~open) && (ranges & own) == own;
 }
 
 static void block_open(struct linearizer *l, struct block *block, bw_node range)
@@ -167,7 +182,7 @@ static void emit_folds(struct linearizer *l, bw_node first)
         bw_node fold = l->folds.data[i];
         uint64_t known;
         if (l->level[fold] != l->level[first] || fold_closes(l, fold) != closes ||
-            block_for(l, l->free[fold]) != home || bw_map_get(&home->made, fold, &known))
+            !is_home(l, home, l->free[fold]) || bw_map_get(&home->made, fold, &known))
             continue;
         bw_node initial =
             bw_ir_reduce_identity(l->ir, bw_ir_reduce_op(l->ir, fold), bw_ir_dtype(l->ir, fold));
@@ -198,7 +213,7 @@ static bw_node emit_in_block(struct linearizer *l, bw_node node)
 {
     enum bw_op op = bw_ir_op(l->ir, node);
     uint64_t made;
-    if (op == BW_OP_FOLD) {
+    if (op == BW_OP_FOLD && !bw_ir_is_group_fold(l->ir, node)) {
         emit_folds(l, node);
         return bw_map_get(&l->block->made, node, &made) ? (bw_node)made : 0;
     }

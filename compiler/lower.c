@@ -74,7 +74,7 @@ bw_node bw_lower_launch(struct bw_ir *ir, bw_node sink, struct bw_linear *linear
         to[i] = ranges.list[i];
         if (is_kind(ir, ranges.list[i], BW_RANGE_GLOBAL))
             groups[group_count++] = i;
-        if (is_kind(ir, ranges.list[i], BW_RANGE_ITEM))
+        if (is_kind(ir, ranges.list[i], BW_RANGE_ITEM) || is_kind(ir, ranges.list[i], BW_RANGE_GROUP_REDUCE))
             items[item_count++] = i;
     }
     if (!place_groups(ir, &ranges, groups, group_count, linear, to))
@@ -121,6 +121,8 @@ static int changes_update(struct ordering *o, const struct bw_ir *ir)
             change.range = bw_ir_range_number(ir, node) + 1;
         if (op == BW_OP_SPECIAL)
             change.varies = bw_ir_special_which(ir, node) == BW_SPECIAL_ITEM;
+        if (bw_ir_is_group_fold(ir, node))
+            change.varies = false;
         o->changes[node] = change;
     }
     return 0;

@@ -116,7 +116,7 @@ static void print_source(struct bw_text *text, const struct bw_ir *ir, bw_node n
         bw_text_add(text, " %%%u", node);
 }
 
-static void print_node(struct bw_text *text, const struct bw_ir *ir, bw_node node)
+void bw_print_node(struct bw_text *text, const struct bw_ir *ir, bw_node node)
 {
     enum bw_dtype dtype = bw_ir_dtype(ir, node);
     const struct bw_shape *shape = bw_ir_shape(ir, node);
@@ -140,7 +140,7 @@ void bw_print_graph(struct bw_text *text, const struct bw_ir *ir, const bw_node 
     bool *reached = bw_ir_reachable(ir, roots, count);
     for (bw_node node = 1; reached && node < bw_ir_count(ir); node++)
         if (reached[node] && !(bw_ir_op(ir, node) == BW_OP_CONST && !bw_ir_shape(ir, node)->rank))
-            print_node(text, ir, node);
+            bw_print_node(text, ir, node);
     free(reached);
 }
 
@@ -164,7 +164,7 @@ void bw_print_linear(struct bw_text *text, const struct bw_linear *linear)
             print_source(text, ir, bw_ir_source(ir, range, 0));
             bw_text_add(text, "\n");
         } else
-            print_node(text, ir, node);
+            bw_print_node(text, ir, node);
         depth += op == BW_OP_LOOP;
     }
 }

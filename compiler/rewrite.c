@@ -113,10 +113,11 @@ struct substitution {
     uint32_t count;
 };
 
-/* Appends the ranges that the expression contains to list, each once. Index expressions are shallow. */
+/* Appends the ranges (or launch numbers that took their place) that the expression contains to list, each
+ * once. Index expressions are shallow. */
 static uint32_t ranges_append(const struct bw_ir *ir, bw_node expression, bw_node *list, uint32_t count)
 {
-    if (bw_ir_op(ir, expression) == BW_OP_RANGE) {
+    if (bw_ir_op(ir, expression) == BW_OP_RANGE || bw_ir_op(ir, expression) == BW_OP_SPECIAL) {
         for (uint32_t i = 0; i < count; i++)
             if (list[i] == expression)
                 return count;

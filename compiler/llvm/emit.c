@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VECTOR_MAX = 64 }; /* lanes of the widest host vectors, bytes in 512 bits */
+
 LLVMTypeRef emit_scalar_type(struct emitter *e, enum bw_dtype dtype)
 {
     switch (dtype) {
@@ -50,18 +52,29 @@ LLVMValueRef emit_splat(struct emitter *e, LLVMValueRef scalar)
                                   LLVMConstNull(LLVMVectorType(i32, e->lanes)), "");
 }
 
+/* The constant, once per element for vector types. */
+static LLVMValueRef repeat(LLVMTypeRef type, LLVMValueRef constant)
+{
+    LLVMValueRef all[VECTOR_MAX];
+    unsigned size = LLVMGetVectorSize(type);
+    assert(size <= VECTOR_MAX);
+    for (unsigned i = 0; i < size; i++)
+        all[i] = constant;
+    return LLVMConstVector(all, size);
+}
+
 LLVMValueRef emit_int(struct emitter *e, LLVMTypeRef type, int64_t value)
 {
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
         return LLVMConstInt(type, (unsigned long long)value, 1);
-    return emit_splat(e, LLVMConstInt(LLVMGetElementType(type), (unsigned long long)value, 1));
+    return repeat(type, LLVMConstInt(LLVMGetElementType(type), (unsigned long long)value, 1));
 }
 
 LLVMValueRef emit_real(struct emitter *e, LLVMTypeRef type, double value)
 {
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
         return LLVMConstReal(type, value);
-    return emit_splat(e, LLVMConstReal(LLVMGetElementType(type), value));
+    return repeat(type, LLVMConstReal(LLVMGetElementType(type), value));
 }
 
 LLVMValueRef emit_intrinsic(struct emitter *e, const char *name, LLVMTypeRef type, LLVMValueRef *arguments,
@@ -112,6 +125,7 @@ static void find_varying(struct emitter *e)
             bool varies = op == BW_OP_SPECIAL && bw_ir_special_which(e->ir, node) == BW_SPECIAL_ITEM;
             for (uint32_t k = 0; k < bw_ir_source_count(e->ir, node); k++)
                 varies |= e->varies[bw_ir_source(e->ir, node, k)];
+            varies &= !bw_ir_is_group_fold(e->ir, node);
             if (varies && !e->varies[target])
                 changed = e->varies[target] = true;
         }
@@ -227,6 +241,9 @@ static void emit_entry(struct emitter *e, bw_node node, struct loop *loops, uint
         return;
     case BW_OP_STORE:
         emit_store(e, node);
+        return;
+    case BW_OP_FOLD:
+        e->values[node] = emit_group_fold(e, node);
         return;
     default:
         if (bw_op_is_elementwise(op))

@@ -49,6 +49,13 @@ void emit_body(struct emitter *e);
 LLVMValueRef emit_elementwise(struct emitter *e, bw_node node);
 LLVMValueRef emit_cast(struct emitter *e, LLVMValueRef value, enum bw_dtype from, enum bw_dtype to);
 
+/* a op b for the ops that reductions use. */
+LLVMValueRef emit_combine(struct emitter *e, enum bw_op op, enum bw_dtype dtype, LLVMValueRef a,
+                          LLVMValueRef b);
+
+/* emit_fold.c: the fold of a value over the work-items of the group. */
+LLVMValueRef emit_group_fold(struct emitter *e, bw_node node);
+
 /* emit_memory.c */
 LLVMValueRef emit_load(struct emitter *e, bw_node node);
 void emit_store(struct emitter *e, bw_node node);

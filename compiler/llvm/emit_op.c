@@ -240,21 +240,23 @@ static bool is_number(const struct emitter *e, bw_node node)
 }
 
 /* NaN when either is NaN; with a constant that is none, one comparison does. */
-static LLVMValueRef extreme_float(struct emitter *e, bw_node node, LLVMValueRef a, LLVMValueRef b)
+static LLVMValueRef extreme_float(struct emitter *e, enum bw_op op, bw_node node, LLVMValueRef a,
+                                  LLVMValueRef b)
 {
-    bool max = bw_ir_op(e->ir, node) == BW_OP_MAX;
+    bool max = op == BW_OP_MAX;
     LLVMRealPredicate take_b = max ? LLVMRealOLT : LLVMRealOGT, keep_a = max ? LLVMRealUGT : LLVMRealULT;
-    if (is_number(e, bw_ir_source(e->ir, node, 1)))
+    if (node && is_number(e, bw_ir_source(e->ir, node, 1)))
         return choose(e, LLVMBuildFCmp(e->builder, take_b, a, b, ""), b, a);
-    if (is_number(e, bw_ir_source(e->ir, node, 0)))
+    if (node && is_number(e, bw_ir_source(e->ir, node, 0)))
         return choose(e, LLVMBuildFCmp(e->builder, take_b, b, a, ""), a, b);
     LLVMValueRef value = choose(e, LLVMBuildFCmp(e->builder, keep_a, a, b, ""), a, b);
     return choose(e, LLVMBuildFCmp(e->builder, LLVMRealUNO, b, b, ""), b, value);
 }
 
-static LLVMValueRef binary_float(struct emitter *e, bw_node node, LLVMValueRef a, LLVMValueRef b)
+static LLVMValueRef binary_float(struct emitter *e, enum bw_op op, bw_node node, LLVMValueRef a,
+                                 LLVMValueRef b)
 {
-    switch (bw_ir_op(e->ir, node)) {
+    switch (op) {
     case BW_OP_ADD:
         return LLVMBuildFAdd(e->builder, a, b, "");
     case BW_OP_SUB:
@@ -272,7 +274,7 @@ static LLVMValueRef binary_float(struct emitter *e, bw_node node, LLVMValueRef a
     case BW_OP_NOT_EQUAL:
         return LLVMBuildFCmp(e->builder, LLVMRealUNE, a, b, "");
     default:
-        return extreme_float(e, node, a, b);
+        return extreme_float(e, op, node, a, b);
     }
 }
 
@@ -338,11 +340,11 @@ static LLVMValueRef shift(struct emitter *e, bw_node node, LLVMValueRef a, LLVMV
     return over && (left || !is_signed) ? choose(e, over, LLVMConstNull(type), value) : value;
 }
 
-static LLVMValueRef binary_int(struct emitter *e, bw_node node, LLVMValueRef a, LLVMValueRef b)
+static LLVMValueRef binary_int(struct emitter *e, enum bw_op op, enum bw_dtype dtype, bw_node node,
+                               LLVMValueRef a, LLVMValueRef b)
 {
-    enum bw_dtype dtype = bw_ir_dtype(e->ir, bw_ir_source(e->ir, node, 0));
     LLVMIntPredicate less = bw_dtype_is_signed(dtype) ? LLVMIntSLT : LLVMIntULT;
-    switch (bw_ir_op(e->ir, node)) {
+    switch (op) {
     case BW_OP_ADD:
         return LLVMBuildAdd(e->builder, a, b, "");
     case BW_OP_SUB:
@@ -371,6 +373,16 @@ static LLVMValueRef binary_int(struct emitter *e, bw_node node, LLVMValueRef a, 
     default:
         return division(e, node, a, b);
     }
+}
+
+LLVMValueRef emit_combine(struct emitter *e, enum bw_op op, enum bw_dtype dtype, LLVMValueRef a,
+                          LLVMValueRef b)
+{
+    if (!bw_dtype_is_float(dtype))
+        return binary_int(e, op, dtype, 0, a, b);
+    if (!is_narrow(dtype))
+        return binary_float(e, op, 0, a, b);
+    return to_narrow(e, binary_float(e, op, 0, to_f32(e, a, dtype), to_f32(e, b, dtype)), dtype);
 }
 
 static LLVMValueRef multiply_add(struct emitter *e, enum bw_dtype dtype, LLVMValueRef *x)
@@ -405,7 +417,7 @@ LLVMValueRef emit_elementwise(struct emitter *e, bw_node node)
     else if (count == 1)
         value = bw_dtype_is_float(operand) ? unary_float(e, op, x[0]) : unary_int(e, op, dtype, x[0]);
     else
-        value =
-            bw_dtype_is_float(operand) ? binary_float(e, node, x[0], x[1]) : binary_int(e, node, x[0], x[1]);
+        value = bw_dtype_is_float(operand) ? binary_float(e, op, node, x[0], x[1])
+                                           : binary_int(e, op, operand, node, x[0], x[1]);
     return narrow && dtype == operand ? to_narrow(e, value, dtype) : value;
 }
