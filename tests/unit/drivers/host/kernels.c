@@ -53,7 +53,7 @@ void axpy(const void *block, uint32_t x, uint32_t y, uint32_t z)
         arguments->out[i] = arguments->a[i] * arguments->k + arguments->b[i];
 }
 
-/* One group: target[i] = target[i] * 31 + source[i % source_count] + salt. Order between two launches shows
+/* One group: target[i] = target[i] * 31 + source[min(i, source_count - 1)] + salt. Order between two launches shows
  * in the result. */
 struct mix_block {
     uint8_t *target;
@@ -71,9 +71,10 @@ void mix(const void *block, uint32_t x, uint32_t y, uint32_t z)
 {
     const struct mix_block *arguments = block;
     (void)x, (void)y, (void)z;
-    for (uint32_t i = 0; i < arguments->target_count; i++)
-        arguments->target[i] = (uint8_t)(arguments->target[i] * 31u +
-                                         arguments->source[i % arguments->source_count] + arguments->salt);
+    for (uint32_t i = 0; i < arguments->target_count; i++) {
+        uint32_t k = i < arguments->source_count ? i : arguments->source_count - 1;
+        arguments->target[i] = (uint8_t)(arguments->target[i] * 31u + arguments->source[k] + arguments->salt);
+    }
 }
 
 /* counts[x + y * 7 + z * 35] += 1 for a grid of 7 x 5 x n. */
