@@ -116,8 +116,9 @@ int bw_ctx_create(const struct bw_ctx_config *config, struct bw_ctx **out, struc
 
 void bw_ctx_destroy(struct bw_ctx *ctx)
 {
-    if (!ctx)
-        return;
+    if (!ctx || (ctx->fork_page.size_bytes && bw_ctx_forked(ctx)))
+        return; /* in a forked child everything behind it is the parent's; what is left goes with the process
+                 */
     for (uint32_t i = 0; i < BW_HCQ_DEVICES_MAX; i++)
         assert(!ctx->devices[i]); /* the caller closes its devices first */
     assert(!ctx->machines);

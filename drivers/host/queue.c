@@ -101,9 +101,11 @@ static void entry_run(struct bw_host_queue *queue, const struct bw_host_entry *e
         __atomic_store_n(&queue->host->broken, 1, __ATOMIC_RELEASE);
         return;
     }
-    for (uint32_t at = 0; at < entry->word_count && !queue_gives_up(queue);
-         at += bw_host_header_words(entry->words[at]))
+    for (uint32_t at = 0, next; at < entry->word_count && !queue_gives_up(queue); at = next) {
+        next = at +
+               bw_host_header_words(entry->words[at]); /* after a last signal the words are somebody else's */
         packet_run(queue, &entry->words[at]);
+    }
 }
 
 static void queue_sleep(struct bw_host_queue *queue)

@@ -4,8 +4,8 @@
  * stands still here, every time.
  *
  * A command buffer that waits for a word that has not got there parks its queue; each doorbell lets all
- * queues go on as far as they can. One thread at a time submits to the device (hcq serialises a context's
- * submissions). */
+ * queues go on as far as they can, and so does a host that asks for progress while it waits, since another
+ * device may have written the word. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +20,8 @@ enum {
     PAGE_BYTES = 4096,
     COPY_BYTES_MAX = 1 << 20, /* small, so that tests cross it often */
     RING_ENTRIES = 64,        /* parked command buffers of a queue, before submit says -EAGAIN */
+    PARKED_LOOK_NS =
+        50000, /* how late a waiting host sees that another device's signal let a parked queue go on */
 };
 
 struct null_entry {
@@ -40,6 +42,7 @@ struct null_device {
     struct bw_sys *sys;
     struct null_queue *queues[2]; /* by enum bw_queue_kind */
     bool broken;                  /* atomic: a packet was not one of ours */
+    bool busy;                    /* atomic: a thread runs the queues */
 };
 
 static bool word_reached(const uint32_t *packet)
@@ -103,25 +106,46 @@ parked:
     return retired != 0;
 }
 
+static bool device_take(struct null_device *device)
+{
+    return !__atomic_exchange_n(&device->busy, true, __ATOMIC_ACQUIRE);
+}
+
+static void device_give(struct null_device *device)
+{
+    __atomic_store_n(&device->busy, false, __ATOMIC_RELEASE);
+}
+
+/* Lets all queues go on as far as they can; true when something retired. */
+static bool device_run(struct null_device *device)
+{
+    bool any = false;
+    for (bool moved = true; moved; any |= moved) { /* ends: every turn retires a packet */
+        moved = false;
+        for (uint32_t kind = 0; kind < BW_COUNT_OF(device->queues); kind++) {
+            struct null_queue *queue = device->queues[kind];
+            if (queue && queue->get != queue->put)
+                moved |= queue_run(device, queue);
+        }
+    }
+    return any;
+}
+
 static int null_submit(struct bw_queue *base, uint64_t address, uint32_t word_count)
 {
     struct null_queue *queue = (struct null_queue *)base;
     struct null_device *device = (struct null_device *)base->device;
-    if (queue->put - queue->get == RING_ENTRIES)
-        return -EAGAIN;
-    queue->ring[queue->put % RING_ENTRIES] =
-        (struct null_entry){(const uint32_t *)(uintptr_t)address, word_count};
-    queue->put++;
-    queue_run(device, queue);
-    for (bool moved = true; moved;) { /* ends: every turn retires a packet */
-        moved = false;
-        for (uint32_t kind = 0; kind < BW_COUNT_OF(device->queues); kind++) {
-            struct null_queue *other = device->queues[kind];
-            if (other && other->get != other->put)
-                moved |= queue_run(device, other);
-        }
+    while (!device_take(device)) { /* a waiting thread looks at parked queues: for a moment */
     }
-    return 0;
+    bool full = queue->put - queue->get == RING_ENTRIES;
+    if (!full) {
+        queue->ring[queue->put % RING_ENTRIES] =
+            (struct null_entry){(const uint32_t *)(uintptr_t)address, word_count};
+        queue->put++;
+    }
+    device_run(device);
+    device_give(device);
+    return full ? -EAGAIN : 0;
 }
 
 static int null_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,
@@ -147,6 +171,11 @@ static void null_queue_destroy(struct bw_queue *queue)
 
 static uint64_t null_queue_progress(struct bw_queue *queue)
 {
+    struct null_device *device = (struct null_device *)queue->device;
+    if (device_take(device)) {
+        device_run(device);
+        device_give(device);
+    }
     return __atomic_load_n(&((struct null_queue *)queue)->progress, __ATOMIC_RELAXED);
 }
 
@@ -218,7 +247,7 @@ static void null_program_destroy(struct bw_program *base)
 static int null_wait_interrupt(struct bw_device *device, uint64_t timeout_ns)
 {
     struct null_device *null = (struct null_device *)device;
-    null->sys->ops->sleep_ns(null->sys, timeout_ns); /* whatever is parked moves only with a doorbell */
+    null->sys->ops->sleep_ns(null->sys, timeout_ns < PARKED_LOOK_NS ? timeout_ns : PARKED_LOOK_NS);
     return 0;
 }
 

@@ -1,8 +1,9 @@
-/* Goal: whatever the hardware does between the waits and barriers that a plan gives it, the bytes are those of serial execution; and a plan
- * gives no wait that order already gives.
+/* Goal: whatever the hardware does between the waits and barriers that a plan gives it, the bytes are those
+ * of serial execution; and a plan gives no wait that order already gives.
  *
- * A simulator runs plans as adversarially as the rules allow: queues advance in any order, operations of one queue that no barrier separates take
- * effect in any order, and a compute queue reads stale bytes from a cache of its own until it is told to invalidate it. */
+ * A simulator runs plans as adversarially as the rules allow: queues advance in any order, operations of one
+ * queue that no barrier separates take effect in any order, and a compute queue reads stale bytes from a
+ * cache of its own until it is told to invalidate it. */
 #include "hcq/plan.h"
 
 #include "tests/check.h"
@@ -28,10 +29,12 @@ static bool rig_open(struct rig *rig)
     bool ok = BW_TRUE(image != NULL) && BW_OK(bw_ctx_create(NULL, &rig->ctx, &rig->err), &rig->err);
     for (int i = 0; i < 2 && ok; i++)
         ok = BW_OK(bw_device_open(rig->ctx, "null", &rig->devices[i], &rig->err), &rig->err) &&
-             BW_OK(bw_program_load(rig->devices[i], image, image_bytes, &rig->programs[i], &rig->err), &rig->err) &&
+             BW_OK(bw_program_load(rig->devices[i], image, image_bytes, &rig->programs[i], &rig->err),
+                   &rig->err) &&
              BW_OK(bw_program_kernel(rig->programs[i], "mix", &rig->kernels[i], &rig->err), &rig->err);
     for (int i = 0; i < BUFFERS && ok; i++)
-        ok = BW_OK(bw_buffer_create(rig->devices[i % 2], SPACE_BYTES, 0, &rig->buffers[i], &rig->err), &rig->err);
+        ok = BW_OK(bw_buffer_create(rig->devices[i % 2], SPACE_BYTES, 0, &rig->buffers[i], &rig->err),
+                   &rig->err);
     free(image);
     return ok;
 }
@@ -49,18 +52,21 @@ static void rig_close(struct rig *rig)
 
 static struct bw_range range_at(const struct rig *rig, uint32_t space, uint64_t offset, uint64_t size_bytes)
 {
-    return (struct bw_range){space < BUFFERS ? rig->buffers[space] : NULL, space - BUFFERS, offset, size_bytes};
+    return (struct bw_range){space < BUFFERS ? rig->buffers[space] : NULL, space - BUFFERS, offset,
+                             size_bytes};
 }
 
-static void kernel_add(struct rig *rig, struct bw_graph *graph, int device, struct bw_range target, uint32_t target_access,
-                       struct bw_range source)
+static void kernel_add(struct rig *rig, struct bw_graph *graph, int device, struct bw_range target,
+                       uint32_t target_access, struct bw_range source)
 {
     struct bw_argument arguments[] = {{.source = BW_ARG_RANGE, .access = target_access, .range = target},
                                       {.source = BW_ARG_RANGE, .access = BW_ACCESS_READ, .range = source},
                                       {.source = BW_ARG_VALUE, .value = target.size_bytes},
                                       {.source = BW_ARG_VALUE, .value = source.size_bytes},
                                       {.source = BW_ARG_VALUE, .value = 7}};
-    struct bw_launch launch = {.group_count = {{1, false}, {1, false}, {1, false}}, .group_size = {1, 1, 1}, .arguments = arguments,
+    struct bw_launch launch = {.group_count = {{1, false}, {1, false}, {1, false}},
+                               .group_size = {1, 1, 1},
+                               .arguments = arguments,
                                .argument_count = 5};
     BW_OK(bw_graph_kernel(graph, rig->kernels[device], &launch, &rig->err), &rig->err);
 }
@@ -82,7 +88,8 @@ static void graph_random(struct rig *rig, struct bw_graph *graph, struct bw_rng 
         struct bw_range target = range_random(rig, rng), source = range_random(rig, rng);
         int device = (int)bw_rng_below(rng, 2);
         if (bw_rng_below(rng, 2)) {
-            kernel_add(rig, graph, device, target, bw_rng_below(rng, 2) ? BW_ACCESS_WRITE : BW_ACCESS_WRITE | BW_ACCESS_READ, source);
+            kernel_add(rig, graph, device, target,
+                       bw_rng_below(rng, 2) ? BW_ACCESS_WRITE : BW_ACCESS_WRITE | BW_ACCESS_READ, source);
             continue;
         }
         uint64_t size_bytes = target.size_bytes < source.size_bytes ? target.size_bytes : source.size_bytes;
@@ -142,7 +149,8 @@ static void operation_run(struct machine *machine, uint32_t index)
     const struct bw_operation *operation = &machine->plan->operations.data[index];
     const struct bw_touch *touches = machine->plan->touches.data + operation->touch_begin;
     if (operation->size_bytes) {
-        uint32_t source = space_of(machine, &operation->source), target = space_of(machine, &operation->target);
+        uint32_t source = space_of(machine, &operation->source),
+                 target = space_of(machine, &operation->target);
         for (uint64_t i = 0; i < operation->size_bytes; i++)
             byte_write(machine, operation->queue, target, operation->target.offset + i,
                        byte_read(machine, operation->queue, source, operation->source.offset + i));
@@ -151,12 +159,14 @@ static void operation_run(struct machine *machine, uint32_t index)
     uint64_t mixed = index;
     for (uint32_t t = 0; t < operation->touch_count; t++) {
         for (uint64_t i = 0; !touches[t].write && i < touches[t].size_bytes; i++)
-            mixed = bw_hash64(mixed ^ byte_read(machine, operation->queue, space_of(machine, &touches[t].place), touches[t].place.offset + i));
+            mixed =
+                bw_hash64(mixed ^ byte_read(machine, operation->queue, space_of(machine, &touches[t].place),
+                                            touches[t].place.offset + i));
     }
     for (uint32_t t = 0; t < operation->touch_count; t++) {
         for (uint64_t i = 0; touches[t].write && i < touches[t].size_bytes; i++)
-            byte_write(machine, operation->queue, space_of(machine, &touches[t].place), touches[t].place.offset + i,
-                       (uint8_t)bw_hash64(mixed + i));
+            byte_write(machine, operation->queue, space_of(machine, &touches[t].place),
+                       touches[t].place.offset + i, (uint8_t)bw_hash64(mixed + i));
     }
 }
 
@@ -174,14 +184,16 @@ static bool earlier_done(const struct machine *machine, uint32_t queue, bw_posit
 static bool queue_issue(struct machine *machine, uint32_t queue)
 {
     const struct bw_plan *plan = machine->plan;
-    while (machine->next[queue] < plan->operations.count && plan->operations.data[machine->next[queue]].queue != queue)
+    while (machine->next[queue] < plan->operations.count &&
+           plan->operations.data[machine->next[queue]].queue != queue)
         machine->next[queue]++;
     if (machine->next[queue] == plan->operations.count)
         return false;
     const struct bw_operation *operation = &plan->operations.data[machine->next[queue]];
     for (uint32_t i = 0; i < operation->wait_count; i++) {
         const struct bw_wait *wait = &plan->waits.data[operation->wait_begin + i];
-        if (!plan->operations.data[wait->operation].signalled || !earlier_done(machine, wait->queue, wait->position))
+        if (!plan->operations.data[wait->operation].signalled ||
+            !earlier_done(machine, wait->queue, wait->position))
             return false;
     }
     if ((operation->barrier & BW_BARRIER_EXECUTION) && !earlier_done(machine, queue, operation->position - 1))
@@ -311,7 +323,8 @@ static void order_that_is_given_is_not_waited_for(void)
     BW_EQ(counts.signals, 1); /* the last one, for the host */
     bw_graph_destroy(graph);
 
-    BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err), &rig.err); /* one barrier serves all that depends on what is before it */
+    BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err),
+          &rig.err); /* one barrier serves all that depends on what is before it */
     for (uint32_t i = 0; i < 10; i++)
         kernel_add(&rig, graph, 0, range_at(&rig, 0, i * 4, 4), BW_ACCESS_WRITE, range_at(&rig, 1, 0, 64));
     for (uint32_t i = 0; i < 10; i++)
@@ -321,22 +334,30 @@ static void order_that_is_given_is_not_waited_for(void)
     BW_EQ(counts.barriers, 1);
     bw_graph_destroy(graph);
 
-    BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err), &rig.err); /* copies, kernel, copies: one wait each way, the newest */
+    BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err),
+          &rig.err); /* copies, kernel, copies: one wait each way, the newest */
     for (uint32_t i = 0; i < 10; i++)
-        bw_graph_copy(graph, rig.devices[0], range_at(&rig, 0, i * 4, 4), range_at(&rig, 2, i * 4, 4), &rig.err);
+        bw_graph_copy(graph, rig.devices[0], range_at(&rig, 0, i * 4, 4), range_at(&rig, 2, i * 4, 4),
+                      &rig.err);
     kernel_add(&rig, graph, 0, range_at(&rig, 4, 0, 64), BW_ACCESS_WRITE, range_at(&rig, 0, 0, 40));
     for (uint32_t i = 0; i < 10; i++)
-        bw_graph_copy(graph, rig.devices[0], range_at(&rig, 2, 100 + i * 4, 4), range_at(&rig, 4, i * 4, 4), &rig.err);
+        bw_graph_copy(graph, rig.devices[0], range_at(&rig, 2, 100 + i * 4, 4), range_at(&rig, 4, i * 4, 4),
+                      &rig.err);
     counts = plan_counts(&rig, graph);
     BW_EQ(counts.waits, 2);
     BW_EQ(counts.signals, 3); /* the tenth copy, the kernel (also its queue's last), the last copy */
     bw_graph_destroy(graph);
 
-    BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err), &rig.err); /* through a third queue: what it waited for is not waited for again */
-    kernel_add(&rig, graph, 0, range_at(&rig, 0, 0, 64), BW_ACCESS_WRITE, range_at(&rig, 2, 0, 64));  /* device 0 compute */
-    bw_graph_copy(graph, rig.devices[0], range_at(&rig, 2, 64, 64), range_at(&rig, 0, 0, 64), &rig.err); /* its copy queue waits */
-    kernel_add(&rig, graph, 1, range_at(&rig, 1, 0, 64), BW_ACCESS_WRITE, range_at(&rig, 2, 64, 64)); /* device 1 waits for the copy */
-    kernel_add(&rig, graph, 1, range_at(&rig, 3, 0, 64), BW_ACCESS_WRITE, range_at(&rig, 0, 0, 64));  /* needs the first kernel: known */
+    BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err),
+          &rig.err); /* through a third queue: what it waited for is not waited for again */
+    kernel_add(&rig, graph, 0, range_at(&rig, 0, 0, 64), BW_ACCESS_WRITE,
+               range_at(&rig, 2, 0, 64)); /* device 0 compute */
+    bw_graph_copy(graph, rig.devices[0], range_at(&rig, 2, 64, 64), range_at(&rig, 0, 0, 64),
+                  &rig.err); /* its copy queue waits */
+    kernel_add(&rig, graph, 1, range_at(&rig, 1, 0, 64), BW_ACCESS_WRITE,
+               range_at(&rig, 2, 64, 64)); /* device 1 waits for the copy */
+    kernel_add(&rig, graph, 1, range_at(&rig, 3, 0, 64), BW_ACCESS_WRITE,
+               range_at(&rig, 0, 0, 64)); /* needs the first kernel: known */
     counts = plan_counts(&rig, graph);
     BW_EQ(counts.waits, 2);
     bw_graph_destroy(graph);

@@ -53,8 +53,8 @@ void axpy(const void *block, uint32_t x, uint32_t y, uint32_t z)
         arguments->out[i] = arguments->a[i] * arguments->k + arguments->b[i];
 }
 
-/* One group: target[i] = target[i] * 31 + source[min(i, source_count - 1)] + salt. Order between two launches shows
- * in the result. */
+/* One group: target[i] = target[i] * 31 + source[min(i, source_count - 1)] + salt. Order between two launches
+ * shows in the result. */
 struct mix_block {
     uint8_t *target;
     const uint8_t *source;
