@@ -28,12 +28,19 @@ struct bw_mock_config {
 int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys, struct bw_err *err);
 
 /* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does
- * not parse. */
+ * not parse, or an action that does not fit the site.
+ * Sites of a KFD machine: ioctl.NAME (as AMDKFD_IOC_NAME, any case; INFO, VERSION and DRM for the render
+ * node), map, doorbell, irq, mec, sdmaN, kernel. Actions: fail=ERRNO (ioctl, map, mec, sdmaN, kernel), drop,
+ * delay=MS, dup (doorbell, irq, kernel), hang (mec, sdmaN, kernel: the queue makes no progress until it is
+ * destroyed). Without nth every occurrence is hit; with nth that one, or `count` from there on; with seed
+ * each of those with probability 1/2, drawn from the seed. */
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
 void bw_mock_fault_clear(struct bw_sys *sys);
 
 /* Single-step mode: lets one engine do one thing. Returns 1 when something moved, 0 when all are idle or
- * blocked. */
+ * blocked. A call that sleeps or waits (sleep_ns, WAIT_EVENTS) steps by itself, since nothing else would, and
+ * time is virtual: it passes with steps and with sleeping only. A kernel runs in one step; one that never
+ * ends does not return. */
 int bw_mock_step(struct bw_sys *sys);
 
 struct bw_mock_stats {

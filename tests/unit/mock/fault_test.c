@@ -1,0 +1,190 @@
+/* Fault injection: what the grammar takes, and that each fault strikes where and when it says. */
+#include "tests/unit/mock/client.h"
+
+static void the_grammar(void)
+{
+    struct client c;
+    struct bw_err err;
+    if (!client_open(&c))
+        return;
+    static const char *const good[] = {
+        "ioctl.CREATE_QUEUE:fail=ENOMEM",
+        "ioctl.create_event:fail=12,nth=3,count=2",
+        "map:fail=EPERM,nth=2",
+        "doorbell:drop,gpu=0,seed=7",
+        "doorbell:delay=10",
+        "irq:dup",
+        "sdma1:hang,nth=5",
+        "mec:delay=1",
+        "kernel:dup,count=1",
+        "kernel:hang",
+        "ioctl.INFO:delay=5",
+    };
+    static const struct {
+        const char *text, *named;
+    } bad[] = {
+        {"doorbell", "no ':'"},
+        {"psp:hang", "no site \"psp\""},
+        {"sdma99:hang", "no site \"sdma99\""},
+        {"ioctl.:fail=EIO", "no site"},
+        {"map:explode", "\"explode\" is not an action"},
+        {"map:fail", "\"fail\" is not an action"},
+        {"map:fail=EWHAT", "\"fail=EWHAT\" is not an action"},
+        {"map:delay=x", "\"delay=x\" is not an action"},
+        {"map:drop", "does not fit site \"map\""},
+        {"doorbell:fail=EIO", "does not fit"},
+        {"mec:hang,nth=0", "\"nth=0\" is not an option"},
+        {"mec:hang,often=3", "\"often=3\" is not an option"},
+        {"mec:hang,nth", "\"nth\" is not an option"},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        BW_OK(bw_mock_fault_add(c.sys, good[i], &err), &err);
+    bw_mock_fault_clear(c.sys);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        BW_EQ(bw_mock_fault_add(c.sys, bad[i].text, &err), -EINVAL);
+        if (!strstr(err.what, bad[i].named))
+            BW_STR(err.what, bad[i].named);
+    }
+    client_close(&c);
+}
+
+static void calls_fail_on_time(void)
+{
+    struct client c;
+    struct memory m;
+    struct create_event_args event;
+    if (!client_open(&c))
+        return;
+    BW_EQ(bw_mock_fault_add(c.sys, "ioctl.create_event:fail=ENOSPC,nth=2,count=2", NULL), 0);
+    static const int expected[] = {0, -ENOSPC, -ENOSPC, 0};
+    for (int i = 0; i < 4; i++)
+        BW_EQ(event_create(&c, 0, true, &event), expected[i]);
+    BW_EQ(bw_mock_fault_add(c.sys, "map:fail=ENOMEM,nth=1", NULL), 0);
+    BW_EQ(memory_create(&c, PAGE, GTT, &m), -ENOMEM);
+    BW_EQ(memory_create(&c, PAGE, GTT, &m), 0);
+    BW_EQ(bw_mock_fault_add(c.sys, "ioctl.ALLOC_MEMORY_OF_GPU:fail=EIO", NULL), 0);
+    for (int i = 0; i < 3; i++)
+        BW_EQ(memory_create(&c, PAGE, GTT, &m), -EIO);
+    bw_mock_fault_clear(c.sys);
+    BW_EQ(memory_create(&c, PAGE, GTT, &m), 0);
+    client_close(&c);
+}
+
+struct fixture {
+    struct client c;
+    struct queue q;
+    struct memory m;
+};
+
+static bool open_fixture(struct fixture *f, uint32_t type)
+{
+    if (!client_open(&f->c) || !queue_create(&f->c, type, &f->q) ||
+        !BW_EQ(memory_create(&f->c, PAGE, GTT, &f->m), 0))
+        return false;
+    memset(f->m.cpu, 0, PAGE);
+    return true;
+}
+
+static void write_word(struct fixture *f, uint32_t value)
+{
+    if (f->q.type == SDMA)
+        queue_submit(&f->c, &f->q, (const uint32_t[]){5, lo(f->m.va), hi(f->m.va), value}, 4);
+    else
+        queue_submit(&f->c, &f->q, (const uint32_t[]){PM4(0x37, 4), 5u << 8, lo(f->m.va), hi(f->m.va), value},
+                     5);
+}
+
+static bool stays(struct fixture *f, uint32_t value)
+{
+    f->c.sys->ops->sleep_ns(f->c.sys, 15000000);
+    return BW_EQ(*(volatile uint32_t *)f->m.cpu, value);
+}
+
+static void doorbells_get_lost_and_late(void)
+{
+    struct fixture f;
+    if (!open_fixture(&f, COMPUTE))
+        return;
+    BW_EQ(bw_mock_fault_add(f.c.sys, "doorbell:drop,nth=1", NULL), 0);
+    write_word(&f, 1);
+    stays(&f, 0);
+    write_word(&f, 2); /* the next one brings both */
+    BW_TRUE(wait_word(&f.c, f.m.cpu, 2));
+    bw_mock_fault_clear(f.c.sys);
+    BW_EQ(bw_mock_fault_add(f.c.sys, "doorbell:delay=60,nth=1", NULL), 0);
+    write_word(&f, 3);
+    stays(&f, 2);
+    BW_TRUE(wait_word(&f.c, f.m.cpu, 3));
+    client_close(&f.c);
+}
+
+static void engines_hang_fail_and_die(void)
+{
+    struct fixture f;
+    if (!open_fixture(&f, SDMA))
+        return;
+    BW_EQ(bw_mock_fault_add(f.c.sys, "sdma0:hang,nth=2", NULL), 0);
+    write_word(&f, 1);
+    BW_TRUE(wait_word(&f.c, f.m.cpu, 1));
+    write_word(&f, 2);
+    stays(&f, 1);
+    queue_destroy(&f.c, &f.q); /* bounded */
+    bw_mock_fault_clear(f.c.sys);
+    if (!queue_create(&f.c, SDMA, &f.q))
+        return;
+    write_word(&f, 3);
+    BW_TRUE(wait_word(&f.c, f.m.cpu, 3));
+    queue_destroy(&f.c, &f.q);
+    BW_EQ(bw_mock_fault_add(f.c.sys, "mec:fail=EIO,nth=1", NULL), 0);
+    if (!queue_create(&f.c, COMPUTE, &f.q))
+        return;
+    write_word(&f, 4);
+    wait_error(&f.c, "injected failure");
+    stays(&f, 3);
+    client_close(&f.c);
+}
+
+static void interrupts_get_lost(void)
+{
+    struct fixture f;
+    struct memory page;
+    struct create_event_args event;
+    struct event_data data;
+    uint32_t result;
+    if (!open_fixture(&f, SDMA) || !BW_EQ(memory_create(&f.c, 0x8000, GTT, &page), 0))
+        return;
+    f.c.event_page = page.handle;
+    BW_EQ(event_create(&f.c, 0, true, &event), 0);
+    BW_EQ(bw_mock_fault_add(f.c.sys, "irq:drop,nth=1", NULL), 0);
+    uint64_t mailbox = page.va + event.slot * 8;
+    const uint32_t words[] = {5, lo(mailbox), hi(mailbox), event.id, 6, event.id};
+    queue_submit(&f.c, &f.q, words, 6);
+    BW_EQ(event_wait(&f.c, event.id, 30, &data, &result), 0);
+    BW_EQ(result, 1);
+    queue_submit(&f.c, &f.q, words, 6);
+    BW_EQ(event_wait(&f.c, event.id, 2000, &data, &result), 0);
+    BW_EQ(result, 0);
+    client_close(&f.c);
+}
+
+static void a_seed_decides_alike(void)
+{
+    uint32_t seen[2] = {0};
+    for (int run = 0; run < 2; run++) {
+        struct client c;
+        struct create_event_args event;
+        if (!client_open(&c))
+            return;
+        BW_EQ(bw_mock_fault_add(c.sys, "ioctl.CREATE_EVENT:fail=EIO,seed=42", NULL), 0);
+        for (int i = 0; i < 32; i++)
+            seen[run] |= (uint32_t)(event_create(&c, 0, true, &event) != 0) << i;
+        client_close(&c);
+    }
+    BW_EQ(seen[0], seen[1]);
+    BW_TRUE(seen[0] != 0 && seen[0] != UINT32_MAX);
+}
+
+BW_TEST_MAIN("mock.fault", {"the grammar", the_grammar}, {"calls fail on time", calls_fail_on_time},
+             {"doorbells get lost and late", doorbells_get_lost_and_late},
+             {"engines hang, fail and die", engines_hang_fail_and_die},
+             {"interrupts get lost", interrupts_get_lost}, {"a seed decides alike", a_seed_decides_alike})
