@@ -18,6 +18,7 @@ struct amd_mock {
     struct bw_device *device;
     const struct bw_driver_ops *ops;
     struct bw_queue *compute, *copy;
+    struct bw_memory arguments;         /* host memory for argument blocks; one launch at a time uses it */
     struct bw_memory commands, signals; /* host memory; one 8-byte signal per cache line */
     uint64_t command_words;             /* used of `commands` */
     struct bw_err err;
@@ -53,6 +54,9 @@ static inline bool amd_mock_open(struct amd_mock *mock, uint32_t ring_bytes)
            BW_OK(mock->ops->alloc(mock->device, AMD_MOCK_COMMAND_BYTES, BW_BUFFER_HOST | BW_BUFFER_UNCACHED,
                                   &mock->commands, &mock->err),
                  &mock->err) &&
+           BW_OK(mock->ops->alloc(mock->device, 65536, BW_BUFFER_HOST | BW_BUFFER_UNCACHED, &mock->arguments,
+                                  &mock->err),
+                 &mock->err) &&
            BW_OK(mock->ops->alloc(mock->device, 4096, BW_BUFFER_HOST | BW_BUFFER_UNCACHED, &mock->signals,
                                   &mock->err),
                  &mock->err);
@@ -66,6 +70,8 @@ static inline void amd_mock_close(struct amd_mock *mock)
         mock->ops->queue_destroy(mock->copy);
     if (mock->commands.size_bytes)
         mock->ops->free(mock->device, &mock->commands);
+    if (mock->arguments.size_bytes)
+        mock->ops->free(mock->device, &mock->arguments);
     if (mock->signals.size_bytes)
         mock->ops->free(mock->device, &mock->signals);
     if (mock->device)
@@ -125,6 +131,56 @@ static inline bool amd_mock_wait(struct amd_mock *mock, uint32_t index, uint64_t
         }
     }
     return true;
+}
+
+struct amd_launch {
+    uint32_t groups[3], group_size[3];
+    uint64_t values[8]; /* visible arguments in order */
+};
+
+/* Writes the argument block at offset `at` of mock->arguments and appends the launch. */
+static inline int amd_mock_encode_launch(struct amd_mock *mock, struct bw_encoder *encoder,
+                                         struct bw_kernel *kernel, const struct amd_launch *launch,
+                                         uint64_t at)
+{
+    struct bw_encoder block = {0};
+    struct bw_dispatch dispatch = {.argument_block = bw_operand_constant(mock->arguments.address + at)};
+    for (int i = 0; i < 3; i++) {
+        dispatch.group_count[i] = bw_operand_constant(launch->groups[i]);
+        dispatch.group_size[i] = launch->group_size[i];
+    }
+    int rc = mock->ops->argument_block(kernel, &dispatch, &block, &mock->err);
+    volatile uint8_t *bytes = (volatile uint8_t *)mock->arguments.cpu.base + at;
+    for (uint32_t i = 0; !rc && i < block.count * 4; i++)
+        bytes[i] = ((const uint8_t *)block.words)[i];
+    for (uint32_t i = 0; !rc && i < kernel->info.argument_count; i++)
+        for (uint32_t k = 0; k < kernel->info.arguments[i].size_bytes; k++)
+            bytes[kernel->info.arguments[i].offset + k] = (uint8_t)(launch->values[i] >> 8 * k);
+    bw_encoder_free(&block);
+    return rc ? rc : mock->ops->encode_kernel(mock->compute, encoder, kernel, &dispatch, &mock->err);
+}
+
+/* One launch from start to end; signal 31 counts launches. 0, -EIO when the device faulted (mock->err says
+ * how), -ETIMEDOUT. */
+static inline int amd_mock_launch(struct amd_mock *mock, struct bw_kernel *kernel,
+                                  const struct amd_launch *launch)
+{
+    enum { SIGNAL = 31 };
+    uint64_t value = amd_mock_signal_read(mock, SIGNAL) + 1, start_ns = mock->sys->ops->clock_ns(mock->sys);
+    struct bw_encoder e = {0};
+    mock->ops->encode_barrier(mock->compute, &e, BW_BARRIER_ACQUIRE);
+    int rc = amd_mock_encode_launch(mock, &e, kernel, launch, 0);
+    mock->ops->encode_signal(mock->compute, &e, amd_mock_signal(mock, SIGNAL), bw_operand_constant(value),
+                             true);
+    rc = rc ? rc : amd_mock_submit(mock, mock->compute, &e);
+    bw_encoder_free(&e);
+    while (!rc && amd_mock_signal_read(mock, SIGNAL) != value) {
+        mock->ops->wait_interrupt(mock->device, 1000000);
+        rc = mock->ops->query_fault(mock->device, &mock->err);
+        if (!rc && mock->sys->ops->clock_ns(mock->sys) - start_ns > amd_mock_deadline_ns)
+            rc = bw_fail(&mock->err, -ETIMEDOUT, "test", "kernel %s does not end", kernel->info.name);
+    }
+    return rc;
 }
 
 #endif
