@@ -1,0 +1,19 @@
+/* NumPy arrays in .npy files. Source: numpy.lib.format, versions 1.0 to 3.0. */
+#ifndef BW_COMPILER_IO_NPY_H
+#define BW_COMPILER_IO_NPY_H
+
+#include <bellwire/model.h>
+
+/* Numbers become BW_VALUE_ARRAY (either byte order, C or Fortran order), 'S' and 'U' become BW_VALUE_STRINGS.
+ * bf16 is what ml_dtypes writes: '<V2'. -EBADMSG: damaged, says where; -ENOTSUP: structured and object
+ * arrays, complex numbers, dates; -E2BIG: rank above BW_TENSOR_RANK_MAX. The value is the caller's
+ * (bw_value_free). `name` stands in errors. */
+int bw_npy_parse(const char *name, const uint8_t *data, uint64_t size_bytes, struct bw_value *value,
+                 struct bw_err *err);
+int bw_npy_read(const char *path, struct bw_value *value, struct bw_err *err);
+
+/* Writes an array or strings ('S', padded to the longest) as version 1.0, C order. -EINVAL: a sequence or an
+ * empty optional; else as the file system says. A file that cannot be written whole is removed. */
+int bw_npy_write(const char *path, const struct bw_value *value, struct bw_err *err);
+
+#endif

@@ -1,0 +1,158 @@
+/* PNG through libpng: see io_png.h. */
+#include "compiler/io_png.h"
+
+#include <errno.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/io.h"
+
+enum {
+    CHANNELS = 4, /* everything is expanded to RGBA of 16 bits */
+    SAMPLE_BYTES = 2,
+    DEFLATE_RATIO_MAX = 1032, /* zlib's technical details: no stream expands more */
+};
+
+static const uint64_t FILE_BYTES_MAX = 1ull << 30; /* BW_PICTURE_PIXELS_MAX of 16-bit RGBA, uncompressed */
+
+struct decoder {
+    const uint8_t *at, *end;
+    png_structp png;
+    png_infop info;
+    png_bytep samples; /* the whole picture, as interlaced files need it */
+    png_bytepp rows;
+    char why[96];
+    int code;
+};
+
+static void on_error(png_structp png, png_const_charp message)
+{
+    struct decoder *decoder = png_get_error_ptr(png);
+    if (!decoder->why[0])
+        strncpy(decoder->why, message, sizeof decoder->why - 1);
+    longjmp(png_jmpbuf(png), 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+}
+
+static void on_read(png_structp png, png_bytep data, size_t size_bytes)
+{
+    struct decoder *decoder = png_get_io_ptr(png);
+    if ((size_t)(decoder->end - decoder->at) < size_bytes)
+        png_error(png, "the file ends too early");
+    memcpy(data, decoder->at, size_bytes);
+    decoder->at += size_bytes;
+}
+
+static void expand(struct decoder *decoder)
+{
+    png_set_expand_16(decoder->png); /* also palette, gray of few bits and transparent colours */
+    png_set_gray_to_rgb(decoder->png);
+    png_set_add_alpha(decoder->png, 0xffff, PNG_FILLER_AFTER);
+    png_set_interlace_handling(decoder->png);
+    png_read_update_info(decoder->png, decoder->info);
+}
+
+static void allocate(struct decoder *decoder, uint64_t file_bytes)
+{
+    uint64_t width = png_get_image_width(decoder->png, decoder->info);
+    uint64_t height = png_get_image_height(decoder->png, decoder->info);
+    uint64_t packed_bytes = png_get_rowbytes(decoder->png, decoder->info) * height;
+    decoder->code = -EFBIG;
+    if (width * height > BW_PICTURE_PIXELS_MAX)
+        png_error(decoder->png, "more than 2^26 pixels");
+    decoder->code = -EBADMSG;
+    if (packed_bytes / DEFLATE_RATIO_MAX > file_bytes)
+        png_error(decoder->png, "the file is too small for its picture");
+    expand(decoder);
+    decoder->code = -ENOMEM;
+    decoder->samples = malloc(width * height * CHANNELS * SAMPLE_BYTES);
+    decoder->rows = calloc(height, sizeof *decoder->rows);
+    if (!decoder->samples || !decoder->rows)
+        png_error(decoder->png, "out of memory");
+    decoder->code = -EBADMSG;
+    for (uint64_t y = 0; y < height; y++)
+        decoder->rows[y] = decoder->samples + y * width * CHANNELS * SAMPLE_BYTES;
+}
+
+/* 0, or -1 with decoder->why set. Nothing that changes after setjmp lives in registers here. */
+static int decode(struct decoder *decoder, uint64_t file_bytes)
+{
+    if (setjmp(png_jmpbuf(decoder->png)))
+        return -1;
+    png_set_user_limits(decoder->png, BW_PICTURE_PIXELS_MAX, BW_PICTURE_PIXELS_MAX);
+    png_set_read_fn(decoder->png, decoder, on_read);
+    png_read_info(decoder->png, decoder->info);
+    allocate(decoder, file_bytes);
+    png_read_image(decoder->png, decoder->rows);
+    png_read_end(decoder->png, NULL);
+    return 0;
+}
+
+static float sample(const uint8_t *at)
+{
+    return (float)((unsigned)at[0] << 8 | at[1]) / 65535.0f;
+}
+
+/* Over a white ground. */
+static void blend(const struct decoder *decoder, const struct bw_picture *picture)
+{
+    uint64_t pixels = (uint64_t)picture->width * picture->height;
+    for (uint64_t i = 0; i < pixels; i++) {
+        const uint8_t *from = decoder->samples + i * CHANNELS * SAMPLE_BYTES;
+        float alpha = sample(from + 3 * SAMPLE_BYTES);
+        for (unsigned channel = 0; channel < 3; channel++)
+            picture->rgb[3 * i + channel] =
+                alpha == 1.0f ? sample(from + channel * SAMPLE_BYTES)
+                              : sample(from + channel * SAMPLE_BYTES) * alpha + (1.0f - alpha);
+    }
+}
+
+static int deliver(const struct decoder *decoder, struct bw_picture *picture)
+{
+    picture->width = png_get_image_width(decoder->png, decoder->info);
+    picture->height = png_get_image_height(decoder->png, decoder->info);
+    picture->rgb = malloc((size_t)picture->width * picture->height * 3 * sizeof *picture->rgb);
+    if (!picture->rgb)
+        return -ENOMEM;
+    blend(decoder, picture);
+    return 0;
+}
+
+int bw_png_parse(const char *name, const uint8_t *data, uint64_t size_bytes, struct bw_picture *picture,
+                 struct bw_err *err)
+{
+    struct decoder decoder = {.at = data, .end = data + size_bytes, .code = -EBADMSG};
+    *picture = (struct bw_picture){0};
+    decoder.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &decoder, on_error, on_warning);
+    decoder.info = decoder.png ? png_create_info_struct(decoder.png) : NULL;
+    int rc = decoder.info ? 0 : -ENOMEM;
+    if (!rc)
+        rc = decode(&decoder, size_bytes) ? decoder.code : deliver(&decoder, picture);
+    png_destroy_read_struct(&decoder.png, &decoder.info, NULL);
+    free(decoder.samples);
+    free(decoder.rows);
+    return rc ? bw_fail(err, rc, "png", "%s: %s", name, decoder.why[0] ? decoder.why : "out of memory") : 0;
+}
+
+int bw_png_read(const char *path, struct bw_picture *picture, struct bw_err *err)
+{
+    uint8_t *data = NULL;
+    uint64_t size_bytes = 0;
+    int rc = bw_file_read(path, FILE_BYTES_MAX, &data, &size_bytes, err);
+    if (rc)
+        return rc;
+    rc = bw_png_parse(path, data, size_bytes, picture, err);
+    free(data);
+    return rc;
+}
+
+void bw_picture_free(struct bw_picture *picture)
+{
+    free(picture->rgb);
+    *picture = (struct bw_picture){0};
+}
