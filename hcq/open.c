@@ -13,12 +13,6 @@
 #include "iface/iface.h"
 #include "iface/name.h"
 
-/* Landing in pieces: parts that are not linked yet are refused by name. */
-#pragma weak bw_kfd_open
-#pragma weak bw_kfd_list
-#pragma weak bw_amd_open
-#pragma weak bw_mock_kfd_create
-
 static const char default_mock[] = "mockkfd+amd@gfx1100";
 
 /* Devices of one mock machine that are open at once share it, so that `mockkfd+amd:0@gfx942*8` and `:1` are
@@ -133,8 +127,6 @@ static int amd_open(struct bw_ctx *ctx, const struct bw_device_name *name, struc
     struct bw_iface *iface;
     uint32_t index = name->where == BW_NAME_INDEX ? name->index : 0;
     struct bw_device_name wanted = *name;
-    if (!bw_kfd_open || !bw_amd_open || !bw_mock_kfd_create || !bw_kfd_list)
-        return bw_fail(err, -ENODEV, "hcq", "driver amd");
     if (name->mock) {
         if (!wanted.arch[0])
             snprintf(wanted.arch, sizeof wanted.arch, "gfx1100");
@@ -195,7 +187,7 @@ static const char *default_name(struct bw_ctx *ctx)
 {
     uint32_t usable = 0;
     struct bw_err ignored;
-    if (bw_kfd_list && bw_kfd_list(ctx->sys, count_usable, &usable, &ignored) > 0 && usable)
+    if (bw_kfd_list(ctx->sys, count_usable, &usable, &ignored) > 0 && usable)
         return "kfd+amd";
     return default_mock;
 }
@@ -286,7 +278,7 @@ int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_
 {
     struct list_state state = {.entry = entry, .user = user};
     struct bw_err why;
-    int found = bw_kfd_list ? bw_kfd_list(ctx->sys, list_kfd, &state, &why) : 0;
+    int found = bw_kfd_list(ctx->sys, list_kfd, &state, &why);
     if (found < 0 && !state.stopped) {
         struct bw_device_listing listing = {.usable = false};
         snprintf(listing.info.name, sizeof listing.info.name, "kfd+amd");

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "drivers/host/packet.h"
 #include "drivers/host/spin.h"
@@ -16,6 +15,7 @@ enum {
     QUEUE_STACK_BYTES = 8 << 20,
     WAIT_YIELDS = 50, /* after spinning, before sleeping: another queue may need this CPU */
     WAIT_SLEEP_MAX_NS = 200000,
+    CLOSE_STEP_NS = 20000,
     CLOSE_WAIT_NS =
         1000000000, /* for a kernel to come back when its device is closed: hcq waited its deadline before */
 };
@@ -45,11 +45,13 @@ static void packet_wait(struct bw_host_queue *queue, const uint32_t *packet)
     }
 }
 
+/* After the store the packet may be somebody else's memory. */
 static void packet_signal(struct bw_host_queue *queue, const uint32_t *packet)
 {
     uint64_t *word = (uint64_t *)(uintptr_t)bw_host_field64(packet + 1);
+    bool interrupt = packet[5] & BW_HOST_SIGNAL_INTERRUPT;
     __atomic_store_n(word, bw_host_field64(packet + 3), __ATOMIC_RELEASE);
-    if (packet[5] & BW_HOST_SIGNAL_INTERRUPT)
+    if (interrupt)
         bw_host_interrupt_raise(queue->host);
 }
 
@@ -136,6 +138,7 @@ static void *queue_main(void *argument)
             entry_run(queue, &entry);
         __atomic_store_n(&queue->get, queue->get + 1, __ATOMIC_RELEASE);
     }
+    __atomic_store_n(&queue->ended, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -211,18 +214,21 @@ int bw_host_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint
 void bw_host_queue_destroy(struct bw_queue *base)
 {
     struct bw_host_queue *queue = (struct bw_host_queue *)base;
-    struct timespec deadline;
+    struct bw_sys *sys = queue->host->sys;
     __atomic_store_n(&queue->stop, 1, __ATOMIC_SEQ_CST);
     queue_wake(queue);
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += CLOSE_WAIT_NS / 1000000000;
     queue->host->queues[queue->base.kind] = NULL;
-    if (pthread_clockjoin_np(queue->thread, NULL, CLOCK_MONOTONIC, &deadline)) {
-        pthread_detach(
-            queue->thread); /* an endless kernel: nothing can stop it, and it uses queue and pool */
-        queue->host->abandoned = true;
-        return;
+    for (uint64_t waited_ns = 0; !__atomic_load_n(&queue->ended, __ATOMIC_ACQUIRE);
+         waited_ns += CLOSE_STEP_NS) {
+        if (waited_ns >= CLOSE_WAIT_NS) {
+            pthread_detach(
+                queue->thread); /* an endless kernel: nothing can stop it, and it uses queue and pool */
+            queue->host->abandoned = true;
+            return;
+        }
+        sys->ops->sleep_ns(sys, CLOSE_STEP_NS);
     }
+    pthread_join(queue->thread, NULL);
     if (queue->pool)
         bw_host_pool_destroy(queue->pool);
     pthread_cond_destroy(&queue->wake);

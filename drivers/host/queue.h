@@ -27,6 +27,7 @@ struct bw_host_queue {
     uint64_t put;                /* written by the submitter, atomic */
     uint64_t get;                /* written by the thread when an entry is done, atomic */
     uint64_t progress;           /* atomic: packets, groups */
+    uint32_t ended;              /* atomic: the thread is about to return */
     uint32_t asleep, stop, drop; /* atomic; drop: discard what is queued, leave waits */
     pthread_mutex_t lock;        /* of sleeping only */
     pthread_cond_t wake;
