@@ -42,3 +42,8 @@ endif()
 if(TARGET unit.mock.isa.disasm_corpus)
   set_tests_properties(unit.mock.isa.disasm_corpus PROPERTIES LABELS "unit;slow")
 endif()
+
+if(TARGET sample_vector_add)
+  add_test(NAME samples.vector_add COMMAND sample_vector_add mockkfd+amd@gfx1100)
+  set_tests_properties(samples.vector_add PROPERTIES LABELS samples)
+endif()

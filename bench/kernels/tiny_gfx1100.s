@@ -23,6 +23,7 @@ tiny:
 		.amdhsa_kernarg_size 16
 		.amdhsa_next_free_vgpr 2
 		.amdhsa_next_free_sgpr 4
+		.amdhsa_float_denorm_mode_32 3
 		.amdhsa_reserve_vcc 0
 		.amdhsa_wavefront_size32 1
 		.amdhsa_system_vgpr_workitem_id 0

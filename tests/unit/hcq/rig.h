@@ -10,6 +10,10 @@
 
 enum { RIG_DEVICES_MAX = 4 };
 
+static const uint32_t rig_mix_gfx1100[] = {
+#include "tests/unit/hcq/mix_gfx1100.inc"
+};
+
 struct rig {
     struct bw_ctx *ctx;
     struct bw_device *devices[RIG_DEVICES_MAX];
@@ -18,23 +22,33 @@ struct rig {
     struct bw_err err;
 };
 
+/* The program with `mix` for the device's architecture. */
+static inline bool rig_program(struct rig *rig, uint32_t device)
+{
+    uint64_t image_bytes;
+    if (strcmp(bw_device_info(rig->devices[device])->driver, "amd") == 0)
+        return BW_OK(bw_program_load(rig->devices[device], rig_mix_gfx1100, sizeof rig_mix_gfx1100,
+                                     &rig->programs[device], &rig->err), &rig->err);
+    void *image = bw_test_file(BW_HOST_KERNELS_PIC, &image_bytes);
+    bool ok = BW_TRUE(image != NULL) &&
+              BW_OK(bw_program_load(rig->devices[device], image, image_bytes, &rig->programs[device], &rig->err), &rig->err);
+    free(image);
+    return ok;
+}
+
 /* names: NULL-terminated. */
 static inline bool rig_open(struct rig *rig, const struct bw_ctx_config *config, const char *const *names)
 {
-    uint64_t image_bytes;
-    void *image = bw_test_file(BW_HOST_KERNELS_PIC, &image_bytes);
     *rig = (struct rig){0};
-    bool ok = BW_TRUE(image != NULL) && BW_OK(bw_ctx_create(config, &rig->ctx, &rig->err), &rig->err);
+    bool ok = BW_OK(bw_ctx_create(config, &rig->ctx, &rig->err), &rig->err);
     for (; *names && ok; names++) {
         uint32_t i = rig->device_count;
         ok = BW_OK(bw_device_open(rig->ctx, *names, &rig->devices[i], &rig->err), &rig->err);
-        if (!ok)
-            break;
-        rig->device_count++;
-        ok = BW_OK(bw_program_load(rig->devices[i], image, image_bytes, &rig->programs[i], &rig->err),
-                   &rig->err);
+        if (ok) {
+            rig->device_count++;
+            ok = rig_program(rig, i);
+        }
     }
-    free(image);
     return ok;
 }
 
@@ -109,7 +123,7 @@ static inline int mix_add(struct rig *rig, struct bw_graph *graph, uint32_t devi
     if (salt_variable >= 0)
         arguments[4] = (struct bw_argument){.source = BW_ARG_VARIABLE, .variable = (uint32_t)salt_variable};
     struct bw_launch launch = {.group_count = {{1, false}, {1, false}, {1, false}},
-                               .group_size = {1, 1, 1},
+                               .group_size = {bw_device_info(rig->devices[device])->wave_size, 1, 1},
                                .arguments = arguments,
                                .argument_count = 5};
     struct bw_kernel *kernel = rig_kernel(rig, device, "mix");
