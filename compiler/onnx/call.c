@@ -69,9 +69,10 @@ int bw_onnx_out_value(struct bw_onnx_call *c, uint32_t output, struct bw_onnx_va
 {
     if (c->rc)
         return c->rc;
-    if (!value)
-        return bw_tensor_graph_error(c->g, c->session->err) ? bw_tensor_graph_error(c->g, c->session->err)
-                                                            : -ENOMEM;
+    if (!value) { /* whoever failed to make it has said why */
+        int rc = bw_tensor_graph_error(c->g, c->session->err);
+        return rc ? rc : c->session->err->code ? c->session->err->code : -ENOMEM;
+    }
     if (output < c->output_count)
         c->outputs[output] = value;
     return 0;

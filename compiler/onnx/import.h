@@ -42,6 +42,7 @@ struct bw_onnx_value {
     uint32_t input;   /* 1 + index among the session's inputs, 0 when it is none */
     struct bw_onnx_value **items;
     uint32_t item_count;
+    uint32_t nesting; /* sequences: 1 more than their items', at most BW_ONNX_NESTING_MAX */
 };
 
 struct bw_onnx_session_input {

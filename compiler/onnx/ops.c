@@ -5,8 +5,12 @@
 
 #include "base/bits.h"
 
-static const struct bw_onnx_ops *const tables[] = {&bw_onnx_ops_math, &bw_onnx_ops_shape, &bw_onnx_ops_reduce,
-                                                   &bw_onnx_ops_nn};
+static const struct bw_onnx_ops *const tables[] = {
+    &bw_onnx_ops_math,     &bw_onnx_ops_shape,  &bw_onnx_ops_reduce, &bw_onnx_ops_nn,
+    &bw_onnx_ops_index,    &bw_onnx_ops_quant,  &bw_onnx_ops_cast,   &bw_onnx_ops_control,
+    &bw_onnx_ops_sequence, &bw_onnx_ops_host,   &bw_onnx_ops_rnn,    &bw_onnx_ops_resize,
+    &bw_onnx_ops_sample,   &bw_onnx_ops_einsum, &bw_onnx_ops_string, &bw_onnx_ops_signal,
+    &bw_onnx_ops_training, &bw_onnx_ops_random};
 
 static bool domain_matches(const struct bw_onnx_op *op, struct bw_bytes domain)
 {

@@ -129,7 +129,9 @@ static void transposed_pads(struct bw_onnx_window *w, const int64_t *size, struc
                                             : size[i] * w->stride[i];
         int64_t total = full - wanted;
         bool upper = w->same && w->same_upper;
-        w->low[i] = upper ? total / 2 : total - total / 2;
+        w->low[i] = total <= 0 ? 0
+                    : upper    ? total / 2
+                               : total - total / 2; /* what is missing is added at the end */
         w->high[i] = total - w->low[i];
     }
 }
@@ -310,8 +312,9 @@ static int global_pool(struct bw_onnx_call *c)
                                                     : power_sum(c, x, mask, true));
 }
 
-/* Values back to the places that their indices name; the rest is zero. Each output element looks for its
- * number among the inputs of its own image and channel. */
+/* Values back to the places that their indices name, in a tensor of the size that undoes the pooling; the
+ * rest is zero. output_shape pads the result. Each output element looks for its number among the values of
+ * its own image and channel. */
 static int max_unpool(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0), places = bw_onnx_in(c, 1);
@@ -319,32 +322,27 @@ static int max_unpool(struct bw_onnx_call *c)
     if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x), NULL, &w))
         return c->rc;
     uint32_t rank = 2 + w.spatial;
-    int64_t out[BW_TENSOR_RANK_MAX], natural[BW_TENSOR_RANK_MAX], pixels = 1, values = 1;
+    int64_t out[BW_TENSOR_RANK_MAX], low[BW_TENSOR_RANK_MAX] = {0}, high[BW_TENSOR_RANK_MAX] = {0},
+                                     pixels = 1, values = 1;
+    struct bw_onnx_ints given = bw_onnx_has(c, 2) ? bw_onnx_ints_in(c, 2) : (struct bw_onnx_ints){0};
+    if (c->rc || (given.given && given.count != rank))
+        return bw_onnx_fail(c, -EINVAL, "output_shape has %llu numbers", (unsigned long long)given.count);
     for (uint32_t i = 0; i < rank; i++) {
-        natural[i] = bw_tensor_dims(c->g, x)[i];
-        values *= i < 2 ? 1 : natural[i];
-        if (i >= 2)
-            natural[i] = (natural[i] - 1) * w.stride[i - 2] - w.low[i - 2] - w.high[i - 2] + w.kernel[i - 2];
-        out[i] = natural[i];
+        int64_t size = bw_tensor_dims(c->g, x)[i];
+        out[i] = i < 2 ? size : (size - 1) * w.stride[i - 2] - w.low[i - 2] - w.high[i - 2] + w.kernel[i - 2];
+        high[i] = given.given ? given.data[i] - out[i] : 0;
+        values *= i < 2 ? 1 : size;
+        pixels *= i < 2 ? 1 : out[i];
     }
-    if (bw_onnx_has(c, 2)) {
-        struct bw_onnx_ints given = bw_onnx_ints_in(c, 2);
-        if (c->rc || given.count != rank)
-            return bw_onnx_fail(c, -EINVAL, "output_shape has %llu numbers", (unsigned long long)given.count);
-        memcpy(out, given.data, rank * sizeof *out);
-    }
-    for (uint32_t i = 2; i < rank; i++)
-        pixels *= out[i];
-    /* [N, C, pixels, values]: does value v belong at pixel p? The numbers count through the whole tensor of
-     * the natural shape. */
-    bw_tensor numbers = element_numbers(c, rank, out, false);
-    int64_t place_dims[] = {out[0], out[1], 1, values}, pixel_dims[] = {out[0], out[1], pixels, 1};
-    bw_tensor wanted = bw_tensor_reshape(c->g, places, 4, place_dims),
-              pixel = bw_tensor_reshape(c->g, numbers, 4, pixel_dims);
+    int64_t place_dims[] = {out[0], out[1], 1, values},
+            pixel_dims[] = {out[0], out[1], pixels, 1}; /* [N, C, pixels, values] */
+    bw_tensor wanted = bw_tensor_reshape(c->g, places, 4, place_dims);
+    bw_tensor pixel = bw_tensor_reshape(c->g, element_numbers(c, rank, out, false), 4, pixel_dims);
     bw_tensor here = bw_tensor_equal(c->g, bw_tensor_cast(c->g, BW_I64, wanted), pixel);
     bw_tensor spread =
         bw_tensor_where(c->g, here, bw_tensor_reshape(c->g, x, 4, place_dims), bw_onnx_scalar_like(c, x, 0));
-    return bw_onnx_out(c, 0, bw_tensor_reshape(c->g, bw_tensor_sum(c->g, spread, 8, false), rank, out));
+    bw_tensor y = bw_tensor_reshape(c->g, bw_tensor_sum(c->g, spread, 8, false), rank, out);
+    return bw_onnx_out(c, 0, bw_tensor_pad(c->g, y, low, high, 0));
 }
 
 static const struct bw_onnx_op rows[] = {

@@ -74,8 +74,13 @@ struct bw_onnx_value *bw_onnx_value_sequence(struct bw_onnx_session *session,
     value->kind = BW_VALUE_SEQUENCE;
     value->items = bw_arena_copy(&session->arena, items, count * sizeof *items);
     value->item_count = count;
-    if (!value->items) {
-        bw_fail(session->err, -ENOMEM, "onnx", "a sequence of %u", count);
+    value->nesting = 1;
+    for (uint32_t i = 0; i < count; i++)
+        if (items[i]->nesting >= value->nesting)
+            value->nesting = items[i]->nesting + 1;
+    if (!value->items || value->nesting > BW_ONNX_NESTING_MAX) { /* what walks them is recursive */
+        bw_fail(session->err, value->items ? -E2BIG : -ENOMEM, "onnx", "a sequence of %u, %u deep", count,
+                value->nesting);
         return NULL;
     }
     return value;

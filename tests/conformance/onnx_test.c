@@ -141,6 +141,8 @@ static int read_values(const struct bw_model *model, const char *directory, bool
         int rc = bw_pb_read(path, declared.kind, &values[i], err);
         if (rc)
             return rc;
+        if (declared.dtype == BW_BF16 && values[i].array.dtype == BW_U16) /* NumPy has no bfloat16: the data set holds its bits */
+            values[i].array.dtype = BW_BF16;
     }
     return 0;
 }

@@ -1,0 +1,177 @@
+/* Quantised arithmetic: integers with a scale and a zero point. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "compiler/onnx/ops.h"
+#include "compiler/onnx/ops_nn.h"
+
+/* A scale or zero point, one per tensor or one per element of an axis, shaped to broadcast against rank
+ * `rank`. */
+static bw_tensor at_axis(struct bw_onnx_call *c, bw_tensor x, uint32_t axis, uint32_t rank)
+{
+    int64_t dims[BW_TENSOR_RANK_MAX], elements = bw_tensor_elements(c->g, x);
+    if (elements == 1)
+        return bw_tensor_reshape(c->g, x, 0, NULL);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i == axis ? elements : 1;
+    return bw_tensor_reshape(c->g, x, rank, dims);
+}
+
+/* round(x) + zero_point, saturated to dtype: casts from floats saturate. */
+static bw_tensor saturated(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_point, enum bw_dtype dtype)
+{
+    x = bw_tensor_round_even(c->g, x);
+    if (zero_point.id)
+        x = bw_tensor_add(c->g, x, bw_tensor_cast(c->g, bw_tensor_dtype(c->g, x), zero_point));
+    return bw_tensor_cast(c->g, dtype, x);
+}
+
+static uint32_t quantized_axis(struct bw_onnx_call *c, bw_tensor x, bw_tensor scale)
+{
+    return bw_tensor_elements(c->g, scale) == 1
+               ? 0
+               : bw_onnx_axis(c, bw_onnx_int(c, "axis", 1), bw_tensor_rank(c->g, x));
+}
+
+static int quantize_linear(struct bw_onnx_call *c)
+{
+    bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1),
+              zero_point = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
+    uint32_t rank = bw_tensor_rank(c->g, x), axis = quantized_axis(c, x, scale);
+    enum bw_dtype dtype = zero_point.id ? bw_tensor_dtype(c->g, zero_point) : BW_U8;
+    if (c->rc)
+        return c->rc;
+    bw_tensor wide = bw_tensor_cast(c->g, BW_F32, x);
+    wide = bw_tensor_div(c->g, wide, at_axis(c, bw_tensor_cast(c->g, BW_F32, scale), axis, rank));
+    return bw_onnx_out(
+        c, 0, saturated(c, wide, zero_point.id ? at_axis(c, zero_point, axis, rank) : zero_point, dtype));
+}
+
+static bw_tensor centered(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_point, uint32_t axis,
+                          enum bw_dtype dtype)
+{
+    x = bw_tensor_cast(c->g, dtype, x);
+    if (!zero_point.id)
+        return x;
+    return bw_tensor_sub(c->g, x,
+                         at_axis(c, bw_tensor_cast(c->g, dtype, zero_point), axis, bw_tensor_rank(c->g, x)));
+}
+
+static int dequantize_linear(struct bw_onnx_call *c)
+{
+    bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1),
+              zero_point = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
+    uint32_t axis = quantized_axis(c, x, scale);
+    if (c->rc)
+        return c->rc;
+    bw_tensor wide =
+        bw_tensor_cast(c->g, bw_tensor_dtype(c->g, scale), centered(c, x, zero_point, axis, BW_I32));
+    return bw_onnx_out(c, 0, bw_tensor_mul(c->g, wide, at_axis(c, scale, axis, bw_tensor_rank(c->g, x))));
+}
+
+/* The range is widened to hold 0, so that 0 is represented exactly. */
+static int dynamic_quantize_linear(struct bw_onnx_call *c)
+{
+    bw_tensor x = bw_onnx_in(c, 0), zero = bw_onnx_scalar_like(c, x, 0),
+              levels = bw_onnx_scalar_like(c, x, 255);
+    uint32_t all = (1u << bw_tensor_rank(c->g, x)) - 1;
+    bw_tensor low = bw_tensor_min(c->g, bw_tensor_reduce_min(c->g, x, all, false), zero);
+    bw_tensor high = bw_tensor_max(c->g, bw_tensor_reduce_max(c->g, x, all, false), zero);
+    bw_tensor scale = bw_tensor_div(c->g, bw_tensor_sub(c->g, high, low), levels);
+    bw_tensor zero_point =
+        saturated(c, bw_tensor_neg(c->g, bw_tensor_div(c->g, low, scale)), (bw_tensor){0}, BW_U8);
+    bw_onnx_out(c, 1, scale);
+    bw_onnx_out(c, 2, zero_point);
+    return bw_onnx_out(c, 0, saturated(c, bw_tensor_div(c->g, x, scale), zero_point, BW_U8));
+}
+
+static bw_tensor optional_in(struct bw_onnx_call *c, uint32_t input)
+{
+    return bw_onnx_has(c, input) ? bw_onnx_in(c, input) : (bw_tensor){0};
+}
+
+/* Zero points of a matrix: per row of a, per column of b. */
+static bw_tensor matrix_centered(struct bw_onnx_call *c, uint32_t input, uint32_t zero_input, bool rows)
+{
+    bw_tensor x = bw_onnx_in(c, input);
+    uint32_t rank = bw_tensor_rank(c->g, x);
+    return centered(c, x, optional_in(c, zero_input), rank < 2 ? 0 : rows ? rank - 2 : rank - 1, BW_I32);
+}
+
+static int matmul_integer(struct bw_onnx_call *c)
+{
+    return bw_onnx_out(
+        c, 0, bw_tensor_matmul(c->g, matrix_centered(c, 0, 2, true), matrix_centered(c, 1, 3, false)));
+}
+
+static int qlinear_matmul(struct bw_onnx_call *c)
+{
+    bw_tensor product =
+        bw_tensor_matmul(c->g, matrix_centered(c, 0, 2, true), matrix_centered(c, 3, 5, false));
+    bw_tensor a_scale = bw_onnx_in(c, 1), b_scale = bw_onnx_in(c, 4), y_scale = bw_onnx_in(c, 6),
+              y_zero = bw_onnx_in(c, 7);
+    uint32_t rank = bw_tensor_rank(c->g, product);
+    if (c->rc || rank < 2)
+        return bw_onnx_fail(c, -EINVAL, "product of rank %u", rank);
+    bw_tensor scale =
+        bw_tensor_mul(c->g, at_axis(c, a_scale, rank - 2, rank), at_axis(c, b_scale, rank - 1, rank));
+    scale = bw_tensor_div(c->g, scale, at_axis(c, y_scale, rank - 1, rank));
+    bw_tensor real = bw_tensor_mul(c->g, bw_tensor_cast(c->g, BW_F32, product), scale);
+    return bw_onnx_out(c, 0,
+                       saturated(c, real, at_axis(c, y_zero, rank - 1, rank), bw_tensor_dtype(c->g, y_zero)));
+}
+
+/* x and weight as i32 around their zero points; padding is the zero point, which is 0 then. */
+static bw_tensor integer_conv(struct bw_onnx_call *c, uint32_t x_input, uint32_t x_zero, uint32_t w_input,
+                              uint32_t w_zero, bw_tensor bias)
+{
+    bw_tensor x = bw_onnx_in(c, x_input), weight = bw_onnx_in(c, w_input);
+    struct bw_onnx_window w;
+    if (c->rc || bw_tensor_rank(c->g, x) != bw_tensor_rank(c->g, weight)) {
+        bw_onnx_fail(c, -EINVAL, "input and weight have different ranks");
+        return (bw_tensor){0};
+    }
+    if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x),
+                            bw_tensor_dims(c->g, weight) + 2, &w))
+        return (bw_tensor){0};
+    struct bw_conv conv = {.spatial = w.spatial,
+                           .stride = w.stride,
+                           .dilation = w.dilation,
+                           .pad_low = w.low,
+                           .pad_high = w.high,
+                           .groups = bw_onnx_int(c, "group", 1)};
+    return bw_tensor_conv(c->g, centered(c, x, optional_in(c, x_zero), 1, BW_I32),
+                          centered(c, weight, optional_in(c, w_zero), 0, BW_I32), bias, &conv);
+}
+
+static int conv_integer(struct bw_onnx_call *c)
+{
+    return bw_onnx_out(c, 0, integer_conv(c, 0, 2, 1, 3, (bw_tensor){0}));
+}
+
+static int qlinear_conv(struct bw_onnx_call *c)
+{
+    bw_tensor sum = integer_conv(c, 0, 2, 3, 5, optional_in(c, 8));
+    bw_tensor x_scale = bw_onnx_in(c, 1), w_scale = bw_onnx_in(c, 4), y_scale = bw_onnx_in(c, 6),
+              y_zero = bw_onnx_in(c, 7);
+    uint32_t rank = bw_tensor_rank(c->g, sum);
+    if (c->rc || !sum.id)
+        return c->rc;
+    bw_tensor scale = bw_tensor_mul(c->g, at_axis(c, x_scale, 1, rank), at_axis(c, w_scale, 1, rank));
+    scale = bw_tensor_div(c->g, scale, at_axis(c, y_scale, 1, rank));
+    bw_tensor real = bw_tensor_mul(c->g, bw_tensor_cast(c->g, BW_F32, sum), scale);
+    return bw_onnx_out(c, 0, saturated(c, real, at_axis(c, y_zero, 1, rank), bw_tensor_dtype(c->g, y_zero)));
+}
+
+static const struct bw_onnx_op rows[] = {
+    {"ConvInteger", 10, .function = conv_integer},
+    {"DequantizeLinear", 10, .function = dequantize_linear},
+    {"DynamicQuantizeLinear", 11, .function = dynamic_quantize_linear},
+    {"MatMulInteger", 10, .function = matmul_integer},
+    {"QLinearConv", 10, .function = qlinear_conv},
+    {"QLinearMatMul", 10, .function = qlinear_matmul},
+    {"QuantizeLinear", 10, .function = quantize_linear},
+};
+
+const struct bw_onnx_ops bw_onnx_ops_quant = {rows, BW_COUNT_OF(rows)};
