@@ -273,5 +273,7 @@ FLOAT_2(DEFINE_2)
 FLOAT_3(DEFINE_3)
 
 #define R(op, ...) {BW_GFX11_##op, x_##op},
+/* clang-format off */
 static const struct bw_uop_row rows[] = {FLOAT_1(R) FLOAT_2(R) FLOAT_3(R)};
+/* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_float) = {rows, sizeof rows / sizeof rows[0]};

@@ -385,6 +385,14 @@ HANDLER(x_MODIFY)
     NEXT;
 }
 
+/* Four bytes for each lane, counted from lane uop->e. */
+HANDLER(x_LANE_OFFSETS)
+{
+    vu *d = BW_AT(vu, wave, uop->d);
+    EACH_CHUNK d[i] = (VU_IOTA + (uint32_t)(uop->e + BW_CHUNK_LANES * i)) * 4;
+    NEXT;
+}
+
 HANDLER(x_HIGH_HALF)
 {
     const vu *A = BW_AT(const vu, wave, uop->a);
@@ -395,7 +403,12 @@ HANDLER(x_HIGH_HALF)
 
 #define R(op, ...)       {BW_GFX11_##op, x_##op},
 #define R_CLAMP(op, ...) {BW_UOP_##op, x_##op},
-static const struct bw_uop_row rows[] = {VECTOR_1(R) VECTOR_2(R) VECTOR_3(R) VECTOR_2_CLAMP(R_CLAMP) R_CLAMP(
-    MODIFY) R_CLAMP(HIGH_HALF) R(V_CNDMASK_B32) R(V_ADD_CO_U32) R(V_SUB_CO_U32) R(V_SUBREV_CO_U32)
-                                             R(V_ADD_CO_CI_U32) R(V_SUB_CO_CI_U32) R(V_SUBREV_CO_CI_U32)};
+/* clang-format off */
+static const struct bw_uop_row rows[] = {
+    VECTOR_1(R) VECTOR_2(R) VECTOR_3(R) VECTOR_2_CLAMP(R_CLAMP)
+    R_CLAMP(MODIFY) R_CLAMP(HIGH_HALF) R_CLAMP(LANE_OFFSETS)
+    R(V_CNDMASK_B32) R(V_ADD_CO_U32) R(V_SUB_CO_U32) R(V_SUBREV_CO_U32)
+    R(V_ADD_CO_CI_U32) R(V_SUB_CO_CI_U32) R(V_SUBREV_CO_CI_U32)
+};
+/* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_int) = {rows, sizeof rows / sizeof rows[0]};

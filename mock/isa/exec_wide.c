@@ -71,14 +71,14 @@ HANDLER(x_V_MAD_I64_I32)
     NEXT;
 }
 
-#define CONDITIONS(_, type, c_type)                                                    \
-    _(LT, type, c_type, a < b)                                                         \
-    _(EQ, type, c_type, a == b)                                                        \
-    _(LE, type, c_type, a <= b) _(GT, type, c_type, a > b) _(NE, type, c_type, a != b) \
-        _(GE, type, c_type, a >= b)
+#define CONDITIONS(_, type, c_type) \
+    _(LT, type, c_type, a < b)      \
+    _(EQ, type, c_type, a == b)     \
+    _(LE, type, c_type, a <= b)     \
+    _(GT, type, c_type, a > b) _(NE, type, c_type, a != b) _(GE, type, c_type, a >= b)
 
-#define DEFINE(name, c_type, destination, ...)                                                   \
-    HANDLER(x_##name)                                                                            \
+#define DEFINE(condition, type, c_type, ...)                                                     \
+    HANDLER(x_V_CMP_##condition##_##type)                                                        \
     {                                                                                            \
         uint64_t left[BW_LANES], right[BW_LANES];                                                \
         uint32_t bits[BW_LANES] __attribute__((aligned(64))), mask = 0;                          \
@@ -90,17 +90,18 @@ HANDLER(x_V_MAD_I64_I32)
             bits[lane] = (__VA_ARGS__) ? ~0u : 0;                                                \
         }                                                                                        \
         EACH_CHUNK mask |= bits_of(((const vi *)(const void *)bits)[i]) << (BW_CHUNK_LANES * i); \
-        write_scalar(wave, destination, mask &exec_of(wave, uop));                               \
+        write_scalar(wave, uop->d, mask &exec_of(wave, uop));                                    \
         NEXT;                                                                                    \
     }
-#define BOTH(condition, type, c_type, ...)                          \
-    DEFINE(V_CMP_##condition##_##type, c_type, uop->d, __VA_ARGS__) \
-    DEFINE(V_CMPX_##condition##_##type, c_type, uop->x, __VA_ARGS__)
-CONDITIONS(BOTH, I64, int64_t)
-CONDITIONS(BOTH, U64, uint64_t)
+CONDITIONS(DEFINE, I64, int64_t)
+CONDITIONS(DEFINE, U64, uint64_t)
 
 #define R(op)                   {BW_GFX11_##op, x_##op},
-#define C(condition, type, ...) R(V_CMP_##condition##_##type) R(V_CMPX_##condition##_##type)
-static const struct bw_uop_row rows[] = {R(V_LSHLREV_B64) R(V_LSHRREV_B64) R(V_ASHRREV_I64) R(V_MAD_U64_U32)
-                                             R(V_MAD_I64_I32) CONDITIONS(C, I64, ) CONDITIONS(C, U64, )};
+#define C(condition, type, ...) R(V_CMP_##condition##_##type)
+/* clang-format off */
+static const struct bw_uop_row rows[] = {
+    R(V_LSHLREV_B64) R(V_LSHRREV_B64) R(V_ASHRREV_I64) R(V_MAD_U64_U32) R(V_MAD_I64_I32) CONDITIONS(C, I64,
+    ) CONDITIONS(C, U64, )
+};
+/* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_wide) = {rows, sizeof rows / sizeof rows[0]};

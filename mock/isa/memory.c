@@ -69,6 +69,32 @@ static uint8_t *scratch_memory(struct bw_wave *wave, const struct bw_uop *uop, u
                          bytes < 4 ? bytes : 4, access);
 }
 
+static uint64_t scalar_based_address(const struct bw_wave *wave, const struct bw_uop *uop, unsigned lane)
+{
+    uint64_t va = bw_sgpr64(wave, uop->c) + (uint64_t)(int64_t)uop->g;
+    return uop->a ? va + BW_AT(const uint32_t, wave, uop->a)[lane] : va;
+}
+
+static uint32_t lds_offset(const struct bw_wave *wave, const struct bw_uop *uop, unsigned lane)
+{
+    return BW_AT(const uint32_t, wave, uop->a)[lane] + (uint32_t)uop->g;
+}
+
+uint64_t bw_lane_address(const struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
+                         unsigned lane)
+{
+    switch (form) {
+    case BW_ADDRESS_GLOBAL_SCALAR:
+        return scalar_based_address(wave, uop, lane);
+    case BW_ADDRESS_SCRATCH:
+        return scratch_offset(wave, uop, lane);
+    case BW_ADDRESS_LDS:
+        return lds_offset(wave, uop, lane);
+    default:
+        return vector_address(wave, uop, lane);
+    }
+}
+
 uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                         unsigned lane, unsigned bytes, enum bw_isa_access access, bool *dropped)
 {
@@ -78,10 +104,7 @@ uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_
     case BW_ADDRESS_GLOBAL_VECTOR:
         return mapped_memory(wave, uop, vector_address(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_GLOBAL_SCALAR:
-        va = bw_sgpr64(wave, uop->c) + (uint64_t)(int64_t)uop->g;
-        if (uop->a)
-            va += BW_AT(const uint32_t, wave, uop->a)[lane];
-        return mapped_memory(wave, uop, va, lane, bytes, access);
+        return mapped_memory(wave, uop, scalar_based_address(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_FLAT:
         va = vector_address(wave, uop, lane);
         if (va >> 32 == wave->shared_aperture >> 32) {
@@ -97,8 +120,7 @@ uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_
     case BW_ADDRESS_SCRATCH:
         return scratch_memory(wave, uop, scratch_offset(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_LDS:
-        return lds_memory(wave, (uint32_t)(BW_AT(const uint32_t, wave, uop->a)[lane] + (uint32_t)uop->g),
-                          bytes, dropped);
+        return lds_memory(wave, lds_offset(wave, uop, lane), bytes, dropped);
     }
     return NULL;
 }

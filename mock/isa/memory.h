@@ -45,6 +45,10 @@ static inline unsigned bw_element_bytes(enum bw_element element)
 uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                         unsigned lane, unsigned bytes, enum bw_isa_access access, bool *dropped);
 
+/* The address that a lane names, before apertures and swizzling: for fault reports. */
+uint64_t bw_lane_address(const struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
+                         unsigned lane);
+
 /* Lane by lane, in order of lanes; return the next uop or NULL on a fault. */
 const struct bw_uop *bw_load_lanes(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                                    enum bw_element element);

@@ -82,6 +82,7 @@ static void choose_handlers(struct bw_isa_pool *pool)
         BW_EXEC_FILES(ADD)
 #undef ADD
     }
+    add_handlers(pool, &bw_plain_atomic);
 }
 
 static void *thread_main(void *argument)

@@ -372,6 +372,7 @@ void bw_code_free(struct bw_code *code)
         free(bytes);
     }
     bw_map_free(&code->known_bytes);
+    bw_arena_free(&code->arena);
     free(code->constants);
     free(code);
 }

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "mock/isa/uops.h"
 #include "mock/isa/wave.h"
@@ -65,6 +66,7 @@ struct bw_code {
     struct bw_program *programs;
     struct bw_code_bytes *bytes;
     struct bw_map known_bytes; /* pc -> 1: instruction starts remembered in bytes */
+    struct bw_arena arena;     /* lane selections */
     uint64_t *constants;       /* the two dwords that alternate in the slot */
     _Atomic uint32_t constants_count;
     uint32_t constants_capacity; /* allocated */

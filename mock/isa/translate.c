@@ -22,7 +22,7 @@ static struct bw_uop *append(struct bw_translator *t, unsigned kind)
     uop->run = t->handlers[kind];
     uop->pc = (int32_t)(t->pc - t->code->entry_va);
     uop->ordinal = t->ordinal;
-    uop->x = BW_OFFSET_SGPR(BW_SREG_EXEC_LO + t->half);
+    uop->x = t->exec_offset ? t->exec_offset : BW_OFFSET_SGPR(BW_SREG_EXEC_LO + t->half);
     return uop;
 }
 
@@ -293,6 +293,7 @@ void bw_translate(struct bw_translator *t)
     t->refused = false;
     t->temps_used = 0;
     t->half = 0;
+    t->exec_offset = 0;
     if (is_uncounted(t->inst->op))
         return;
     if (does_nothing(t->inst->op) && !t->is_target) {

@@ -4,6 +4,8 @@
 
 #include "mock/isa/program.h"
 
+enum { BW_VECTOR_SOURCES = 3 };
+
 struct bw_translator {
     const bw_handler *handlers; /* [BW_UOP_COUNT] of the host's level */
     struct bw_code *code;
@@ -13,11 +15,14 @@ struct bw_translator {
     const struct bw_inst *inst;
     uint64_t pc;
     uint32_t ordinal;
-    unsigned half;       /* which 32 lanes vector uops act on */
-    unsigned temps_used; /* of this instruction */
-    bool is_target;      /* control may arrive here from elsewhere */
-    bool failed;         /* out of memory */
-    bool refused;        /* this instruction becomes a fault uop */
+    unsigned half;                          /* which 32 lanes vector uops act on */
+    unsigned temps_used;                    /* of this instruction */
+    int32_t exec_offset;                    /* the mask that vector uops obey instead of EXEC, 0: EXEC */
+    int32_t kept_source[BW_VECTOR_SOURCES]; /* copies that stand for sources; 0: none */
+    bool is_target;                         /* control may arrive here from elsewhere */
+    bool failed;                            /* out of memory */
+    struct bw_lane_select spare; /* stands in when memory is out */
+    bool refused;                           /* this instruction becomes a fault uop */
     enum bw_isa_status refusal;
     uint8_t reason; /* enum bw_fault_reason */
 };
@@ -56,6 +61,10 @@ void bw_translate(struct bw_translator *t);
 void bw_translate_scalar(struct bw_translator *t);
 void bw_translate_vector(struct bw_translator *t);
 void bw_translate_vopd(struct bw_translator *t);
+/* False when the instruction is an ordinary vector one. */
+bool bw_translate_special(struct bw_translator *t);
+/* The lanes of the current instruction's DPP modifier for the current half; lives as long as the code. */
+struct bw_lane_select *bw_lane_select_of(struct bw_translator *t);
 void bw_translate_memory(struct bw_translator *t);
 
 #endif

@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-enum { SOURCES = 3 };
-
-struct vector_operands {
-    int32_t source[SOURCES];
-    int32_t d;    /* vector destination, or mask */
-    int32_t sdst; /* second destination: a mask */
-};
-
 static bool is_f16(unsigned type)
 {
     return type == BW_T_F16 || type == BW_T_BF16;
@@ -20,6 +12,11 @@ static bool is_f16(unsigned type)
 static bool is_16_bit(unsigned type)
 {
     return is_f16(type) || type == BW_T_B16;
+}
+
+static bool is_packed(unsigned type)
+{
+    return type == BW_T_V2B16 || type == BW_T_V2F16 || type == BW_T_V2BF16;
 }
 
 /* temp = (vector & and) ^ xor, per 32-bit lane. */
@@ -48,13 +45,29 @@ static int32_t modified_wide(struct bw_translator *t, int32_t source, uint32_t a
     return temp;
 }
 
-/* temp = one half of the source in its low half. */
-static int32_t high_half(struct bw_translator *t, int32_t source)
+static int32_t through(struct bw_translator *t, unsigned kind, int32_t source)
 {
     int32_t temp = bw_temp(t, 1);
-    struct bw_uop *uop = bw_emit(t, BW_UOP_HIGH_HALF);
+    struct bw_uop *uop = bw_emit(t, kind);
     uop->d = temp;
     uop->a = source;
+    return temp;
+}
+
+/* Which half of a packed source feeds which half of the result, and the signs of both. */
+static int32_t packed_source(struct bw_translator *t, int32_t source, unsigned index)
+{
+    const struct bw_inst *inst = t->inst;
+    bool low_from_high = inst->op_sel >> index & 1, high_from_high = inst->op_sel_hi >> index & 1;
+    uint32_t flip = (inst->neg >> index & 1 ? 0x8000u : 0) | (inst->abs >> index & 1 ? 0x80000000u : 0);
+    if (inst->format != BW_GFX11_VOP3P || (!low_from_high && high_from_high && !flip))
+        return source;
+    int32_t temp = bw_temp(t, 1);
+    struct bw_uop *uop = bw_emit(t, BW_UOP_HALVES);
+    uop->d = temp;
+    uop->a = source;
+    uop->e = (low_from_high ? 1 : 0) | (high_from_high ? 2 : 0);
+    uop->f = (int32_t)flip;
     return temp;
 }
 
@@ -62,17 +75,35 @@ static int32_t high_half(struct bw_translator *t, int32_t source)
 static int32_t with_modifiers(struct bw_translator *t, int32_t source, unsigned index, unsigned type)
 {
     const struct bw_inst *inst = t->inst;
-    bool neg = inst->neg >> index & 1, abs = inst->abs >> index & 1, high = inst->op_sel >> index & 1;
-    if (high && is_16_bit(type))
-        source = high_half(t, source);
-    else if (high)
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    const struct bw_gfx11_op_row *row = &bw_gfx11_ops[inst->op];
+    bool neg = inst->neg >> index & 1, abs = inst->abs >> index & 1;
+    if (is_packed(type))
+        return packed_source(t, source, index);
+    if (inst->format ==
+        BW_GFX11_VOP3P) /* scalar third operands and integer dot products have no signs to flip */
+        return source;
+    if ((inst->op_sel >> index & 1) && (row->flags & BW_GFX11_F_OPSEL) && is_16_bit(type))
+        source = through(t, BW_UOP_HIGH_HALF, source);
     if (!neg && !abs)
         return source;
     if (type == BW_T_F64)
         return modified_wide(t, source, abs ? 0x7fffffffu : ~0u, neg ? 0x80000000u : 0);
     uint32_t sign = is_f16(type) ? 0x8000u : 0x80000000u;
     return modified(t, source, abs ? ~sign : ~0u, neg ? sign : 0);
+}
+
+/* The lanes of source 0 permuted, and the lanes for which the operation runs in a mask of its own. */
+static int32_t permuted(struct bw_translator *t, int32_t source)
+{
+    struct bw_lane_select *select = bw_lane_select_of(t);
+    int32_t temp = bw_temp(t, 1), enabled = BW_OFFSET_SGPR(BW_SLOT_TEMP + t->half);
+    struct bw_uop *uop = bw_emit(t, BW_UOP_DPP);
+    uop->d = temp;
+    uop->a = source;
+    uop->b = enabled;
+    uop->imm = (uintptr_t)select;
+    t->exec_offset = enabled;
+    return temp;
 }
 
 static int32_t source_offset(struct bw_translator *t, unsigned index)
@@ -83,16 +114,15 @@ static int32_t source_offset(struct bw_translator *t, unsigned index)
         return 0;
     if (operand->type == BW_T_MASK)
         return bw_mask_operand(t, operand, false);
-    int32_t source = bw_vector_source(t, operand);
-    if ((inst->neg | inst->abs | inst->op_sel) >> index & 1)
-        source = with_modifiers(t, source, index, operand->type);
-    return source;
+    int32_t source = t->kept_source[index] ? t->kept_source[index] : bw_vector_source(t, operand);
+    if (index == 0 && inst->dpp != BW_DPP_NONE)
+        source = permuted(t, source);
+    return with_modifiers(t, source, index, operand->type);
 }
 
 /* Where the result goes when helpers still have to finish it. */
 struct finish {
-    bool needed;
-    unsigned kind;
+    unsigned kind; /* 0: nothing */
     uint32_t how;
 };
 
@@ -104,15 +134,15 @@ static struct finish finish_of(const struct bw_translator *t)
     struct finish finish = {0};
     unsigned type = row->dst.type;
     /* Output modifiers count only without IEEE mode and without denormal results (section 7.2.3). */
-    uint32_t denorm = type == BW_T_F32 ? mode & BW_MODE_DENORM_32 : mode & BW_MODE_DENORM_16_64;
-    bool omod = inst->omod && !(mode & BW_MODE_IEEE) && !(denorm & (2 << 4 | 2 << 6)) &&
-                (row->flags & BW_GFX11_F_OMOD);
-    bool clamp = inst->clamp && (type == BW_T_F32 || type == BW_T_F64 || type == BW_T_F16);
+    uint32_t denorm = type == BW_T_F32 ? mode & 0x20 : mode & 0x80;
+    bool omod = inst->omod && !(mode & BW_MODE_IEEE) && !denorm && (row->flags & BW_GFX11_F_OMOD);
+    bool clamp =
+        inst->clamp && (type == BW_T_F32 || type == BW_T_F64 || type == BW_T_F16 || type == BW_T_V2F16);
     if (omod || clamp) {
-        finish.needed = true;
-        finish.kind = type == BW_T_F64   ? BW_UOP_FINISH_F64
-                      : type == BW_T_F16 ? BW_UOP_FINISH_F16
-                                         : BW_UOP_FINISH_F32;
+        finish.kind = type == BW_T_F64     ? BW_UOP_FINISH_F64
+                      : type == BW_T_F16   ? BW_UOP_FINISH_F16
+                      : type == BW_T_V2F16 ? BW_UOP_FINISH_V2F16
+                                           : BW_UOP_FINISH_F32;
         finish.how = (omod ? inst->omod : 0u) | (clamp ? 4u : 0u) | (mode & BW_MODE_DX10_CLAMP ? 8u : 0u);
     }
     return finish;
@@ -121,72 +151,145 @@ static struct finish finish_of(const struct bw_translator *t)
 /* The saturating twin of an integer operation, for the clamp bit. */
 static unsigned clamped_kind(unsigned op)
 {
-    switch (op) {
-    case BW_GFX11_V_ADD_NC_U32:
-        return BW_UOP_V_ADD_NC_U32_CLAMP;
-    case BW_GFX11_V_SUB_NC_U32:
-        return BW_UOP_V_SUB_NC_U32_CLAMP;
-    case BW_GFX11_V_SUBREV_NC_U32:
-        return BW_UOP_V_SUBREV_NC_U32_CLAMP;
-    case BW_GFX11_V_ADD_NC_I32:
-        return BW_UOP_V_ADD_NC_I32_CLAMP;
-    case BW_GFX11_V_SUB_NC_I32:
-        return BW_UOP_V_SUB_NC_I32_CLAMP;
-    default:
-        return BW_UOP_COUNT;
+    static const struct {
+        uint16_t op, kind;
+    } kinds[] = {
+#define KIND(name) {BW_GFX11_##name, BW_UOP_##name##_CLAMP}
+        KIND(V_ADD_NC_U32), KIND(V_SUB_NC_U32), KIND(V_SUBREV_NC_U32), KIND(V_ADD_NC_I32), KIND(V_SUB_NC_I32),
+        KIND(V_ADD_NC_U16), KIND(V_SUB_NC_U16), KIND(V_ADD_NC_I16),    KIND(V_SUB_NC_I16), KIND(V_PK_ADD_U16),
+        KIND(V_PK_SUB_U16), KIND(V_PK_ADD_I16), KIND(V_PK_SUB_I16),
+#undef KIND
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (kinds[i].op == op)
+            return kinds[i].kind;
     }
+    return BW_UOP_COUNT;
 }
 
 static bool is_float_type(unsigned type)
 {
     return type == BW_T_F16 || type == BW_T_BF16 || type == BW_T_F32 || type == BW_T_F64 ||
-           type == BW_T_V2F16 || type == BW_T_V2BF16 || type == BW_T_MIX;
+           type == BW_T_V2F16 || type == BW_T_V2BF16;
+}
+
+_Static_assert(BW_GFX11_V_CMPX_CLASS_F64 - BW_GFX11_V_CMPX_F_F16 ==
+                   BW_GFX11_V_CMP_CLASS_F64 - BW_GFX11_V_CMP_F_F16,
+               "each V_CMPX has its V_CMP at the same distance");
+
+static bool is_cmpx(unsigned op)
+{
+    return op >= BW_GFX11_V_CMPX_F_F16 && op <= BW_GFX11_V_CMPX_CLASS_F64;
+}
+
+static bool is_compare(unsigned op)
+{
+    return op >= BW_GFX11_V_CMP_F_F16 && op <= BW_GFX11_V_CMPX_CLASS_F64;
 }
 
 static unsigned kind_of(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
-    unsigned kind = inst->op;
-    if (inst->clamp && !is_float_type(bw_gfx11_ops[inst->op].dst.type) && inst->format != BW_GFX11_VOPC) {
-        kind = clamped_kind(inst->op);
-        if (kind == BW_UOP_COUNT)
-            bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    if (is_cmpx(inst->op))
+        return inst->op - BW_GFX11_V_CMPX_F_F16 + BW_GFX11_V_CMP_F_F16;
+    if (!inst->clamp || is_compare(inst->op) || is_float_type(bw_gfx11_ops[inst->op].dst.type))
+        return inst->op;
+    unsigned kind = clamped_kind(inst->op);
+    if (kind == BW_UOP_COUNT) {
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+        return inst->op;
     }
-    return kind < BW_UOP_COUNT ? kind : inst->op;
+    return kind;
+}
+
+static int32_t vector_or_mask(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    if (is_cmpx(inst->op))
+        return BW_OFFSET_SGPR(BW_SREG_EXEC_LO + t->half);
+    if (inst->dst.kind == BW_OPERAND_VGPR)
+        return bw_vector_destination(t, &inst->dst);
+    return inst->dst.kind == BW_OPERAND_SREG ? bw_mask_operand(t, &inst->dst, true) : 0;
+}
+
+/* A second mask operand: the carry or the scale bits that go out, or VCC that V_DIV_FMAS reads. */
+static int32_t second_mask(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    if (inst->op == BW_GFX11_V_DIV_FMAS_F32 || inst->op == BW_GFX11_V_DIV_FMAS_F64)
+        return BW_OFFSET_SGPR(BW_SREG_VCC_LO + t->half);
+    return inst->sdst.kind == BW_OPERAND_SREG ? bw_mask_operand(t, &inst->sdst, true) : 0;
+}
+
+static void emit_finish(struct bw_translator *t, const struct finish *finish, int32_t d, int32_t result)
+{
+    struct bw_uop *uop = bw_emit(t, finish->kind);
+    uop->d = d;
+    uop->a = result;
+    uop->imm = finish->how;
 }
 
 static void emit_half(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
     const struct bw_gfx11_op_row *row = &bw_gfx11_ops[inst->op];
-    struct vector_operands operands = {0};
     struct finish finish = finish_of(t);
     unsigned kind = kind_of(t);
-    for (unsigned i = 0; i < SOURCES; i++)
-        operands.source[i] = source_offset(t, i);
-    if (inst->dst.kind == BW_OPERAND_VGPR)
-        operands.d = bw_vector_destination(t, &inst->dst);
-    else if (inst->dst.kind == BW_OPERAND_SREG && inst->dst.type == BW_T_MASK)
-        operands.d = bw_mask_operand(t, &inst->dst, true);
-    if (inst->sdst.kind == BW_OPERAND_SREG)
-        operands.sdst = bw_mask_operand(t, &inst->sdst, true);
-    int32_t result = operands.d;
-    if (finish.needed)
+    int32_t source[BW_VECTOR_SOURCES];
+    t->exec_offset = 0;
+    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++)
+        source[i] = source_offset(t, i);
+    int32_t d = vector_or_mask(t), e = second_mask(t), result = d;
+    bool to_high = (inst->op_sel & 8) && (row->flags & BW_GFX11_F_OPSEL) && is_16_bit(row->dst.type);
+    if (finish.kind || to_high)
         result = bw_temp(t, row->dst.type == BW_T_F64 ? 2 : 1);
     /* Accumulators read their destination as the source that the encoding has no field for. */
     if ((row->flags & BW_GFX11_F_RMW) && inst->src[2].kind == BW_OPERAND_NONE)
-        operands.source[2] = operands.d;
+        source[2] = to_high ? through(t, BW_UOP_HIGH_HALF, d) : d;
     struct bw_uop *uop = bw_emit(t, kind);
     uop->d = result;
-    uop->a = operands.source[0];
-    uop->b = operands.source[1];
-    uop->c = operands.source[2];
-    uop->e = operands.sdst;
-    if (finish.needed) {
-        uop = bw_emit(t, finish.kind);
-        uop->d = operands.d;
+    uop->a = source[0];
+    uop->b = source[1];
+    uop->c = source[2];
+    uop->e = e;
+    uop->f = inst->neg | (inst->clamp ? 4 : 0);
+    if (finish.kind)
+        emit_finish(t, &finish, to_high ? result : d, result);
+    if (to_high) {
+        uop = bw_emit(t, BW_UOP_MERGE_HIGH);
+        uop->d = d;
         uop->a = result;
-        uop->imm = finish.how;
+    }
+    t->exec_offset = 0;
+}
+
+/* In wave64 the first half must not overwrite a scalar register that the second still reads as data. */
+static void keep_scalar_sources(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    memset(t->kept_source, 0, sizeof t->kept_source);
+    if (t->code->wave_size != 64)
+        return;
+    const struct bw_operand *masks[] = {&inst->dst, &inst->sdst};
+    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++) {
+        const struct bw_operand *source = &inst->src[i];
+        for (unsigned m = 0; m < 2; m++) {
+            bool overlaps = source->kind == BW_OPERAND_SREG && source->type != BW_T_MASK &&
+                            masks[m]->kind == BW_OPERAND_SREG &&
+                            masks[m]->index < source->index + source->dwords &&
+                            source->index <= masks[m]->index + 1;
+            if (!overlaps || t->kept_source[i])
+                continue;
+            unsigned dwords = source->dwords > 1 ? 2 : 1;
+            int32_t from = bw_vector_source(t, source), temp = bw_temp(t, dwords);
+            for (unsigned k = 0; k < dwords; k++) {
+                struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
+                uop->d = temp + (int32_t)k * BW_VREG_BYTES;
+                uop->a = from + (int32_t)k * BW_VREG_BYTES;
+                uop->e = -1;
+            }
+            t->kept_source[i] = temp;
+        }
     }
 }
 
@@ -199,72 +302,11 @@ static bool is_plain_mode(uint32_t mode)
 
 void bw_translate_vector(struct bw_translator *t)
 {
-    const struct bw_inst *inst = t->inst;
-    if (inst->dpp != BW_DPP_NONE)
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
     if (!is_plain_mode(t->program->mode))
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    if (bw_translate_special(t))
+        return;
+    keep_scalar_sources(t);
     for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++)
         emit_half(t);
-}
-
-/* The two halves of VOPD read before either writes (RDNA3 ISA document, section 7.6 "Dual issue VALU"). */
-struct dual {
-    unsigned op;
-    const struct bw_operand *dst, *src;
-};
-
-static bool reads(const struct dual *half, unsigned vgpr)
-{
-    bool accumulates = bw_gfx11_ops[half->op].flags & BW_GFX11_F_RMW;
-    for (unsigned i = 0; i < SOURCES; i++) {
-        if (half->src[i].kind == BW_OPERAND_VGPR && half->src[i].index == vgpr)
-            return true;
-    }
-    return accumulates && half->dst->index == vgpr;
-}
-
-static void emit_dual(struct bw_translator *t, const struct dual *half, int32_t result)
-{
-    int32_t source[SOURCES] = {0};
-    for (unsigned i = 0; i < SOURCES; i++) {
-        const struct bw_operand *operand = &half->src[i];
-        if (operand->kind == BW_OPERAND_NONE)
-            continue;
-        source[i] =
-            operand->type == BW_T_MASK ? bw_mask_operand(t, operand, false) : bw_vector_source(t, operand);
-    }
-    if ((bw_gfx11_ops[half->op].flags & BW_GFX11_F_RMW) && half->src[2].kind == BW_OPERAND_NONE)
-        source[2] = bw_vector_destination(t, half->dst);
-    struct bw_uop *uop = bw_emit(t, half->op);
-    uop->d = result;
-    uop->a = source[0];
-    uop->b = source[1];
-    uop->c = source[2];
-}
-
-void bw_translate_vopd(struct bw_translator *t)
-{
-    const struct bw_inst *inst = t->inst;
-    struct dual first = {inst->op, &inst->dst, inst->src}, second = {inst->y.op, &inst->y.dst, inst->y.src};
-    if (!is_plain_mode(t->program->mode))
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
-    if (reads(&second, first.dst->index)) {
-        struct dual other = first;
-        first = second;
-        second = other;
-    }
-    int32_t d = bw_vector_destination(t, first.dst);
-    if (!reads(&second, first.dst->index)) {
-        emit_dual(t, &first, d);
-        emit_dual(t, &second, bw_vector_destination(t, second.dst));
-        return;
-    }
-    /* Each reads what the other writes: the first result waits. */
-    int32_t temp = bw_temp(t, 1);
-    emit_dual(t, &first, temp);
-    emit_dual(t, &second, bw_vector_destination(t, second.dst));
-    struct bw_uop *uop = bw_emit(t, BW_GFX11_V_MOV_B32);
-    uop->d = d;
-    uop->a = temp;
 }

@@ -20,15 +20,30 @@ struct bw_uop_row {
     bw_handler run;
 };
 
+/* What a DPP modifier does with the lanes of a half: lane[i] is where lane i reads. */
+struct bw_lane_select {
+    uint8_t lane[BW_LANES];
+    uint32_t in_range; /* lanes whose source exists */
+    uint32_t enabled;  /* by row and bank mask */
+    bool fetch_inactive;
+    bool zero_invalid; /* bound_ctrl: lanes without a source read 0; else they are off */
+};
+
 struct bw_uop_table {
     const struct bw_uop_row *rows;
     size_t count;
 };
 
 /* Every execution file exports its handlers as BW_LEVEL(bw_exec_<file>). */
-#define BW_EXEC_FILES(_) _(salu) _(control) _(int) _(float) _(compare) _(wide) _(memory)
+#define BW_EXEC_FILES(_)                                                                                  \
+    _(salu)                                                                                               \
+    _(control) _(int) _(float) _(compare) _(wide) _(trans) _(half) _(double) _(matrix) _(cross) _(memory) \
+        _(lds)
 #define BW_EXEC_DECLARE(file) \
     extern const struct bw_uop_table bw_exec_##file##_base, bw_exec_##file##_avx2, bw_exec_##file##_avx512;
 BW_EXEC_FILES(BW_EXEC_DECLARE)
+
+/* Handlers that gain nothing from vectors: one table for all levels. */
+extern const struct bw_uop_table bw_plain_atomic;
 
 #endif

@@ -163,6 +163,19 @@ const struct bw_uop *bw_wave_change_mode(struct bw_wave *wave, const struct bw_u
     return bw_wave_jump(wave, uop, next);
 }
 
+const struct bw_uop *bw_wave_check_code(struct bw_wave *wave, const struct bw_uop *uop)
+{
+    struct bw_worker *worker = wave->worker;
+    pthread_mutex_lock(&worker->pool->code_lock);
+    bool is_current = bw_code_is_current(worker, wave->program->code);
+    pthread_mutex_unlock(&worker->pool->code_lock);
+    if (is_current)
+        return uop + 1;
+    bw_wave_fault(wave, uop, BW_ISA_UNSUPPORTED, 0, 0, 0);
+    snprintf(worker->fault.text, sizeof worker->fault.text, "the running kernel's code was changed");
+    return NULL;
+}
+
 /* Hardware registers (RDNA3 ISA document, section 3.4; numbers as LLVM 19 names them for gfx11). */
 enum {
     HWREG_MODE = 1,

@@ -9,10 +9,11 @@
 
 enum {
     EXEC_CODE = 0x0, /* where things lie in the machine's memory, bytes */
-    EXEC_ARGS = 0x40000,
-    EXEC_DATA = 0x80000,
-    EXEC_SCRATCH = 0x400000,
-    EXEC_BYTES = 0x800000,
+    EXEC_ARGS = 0x200000,
+    EXEC_PACKET = 0x220000, /* an AQL dispatch packet */
+    EXEC_DATA = 0x240000,
+    EXEC_SCRATCH = 0x600000,
+    EXEC_BYTES = 0xc00000,
 };
 #define EXEC_BASE 0x7f0000000000ull
 

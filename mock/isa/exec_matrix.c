@@ -1,0 +1,205 @@
+/* Dot products and WMMA: RDNA3 Shader ISA document, section 7.9 "Wave matrix multiply accumulate" and
+ * section 16.10. The order and the roundings inside a product of matrices are not documented: here k goes up,
+ * each step a fused multiply-add in single precision, and a 16-bit result is rounded once at the end. */
+#include "mock/isa/exec_half.h"
+
+#define EACH_LANE for (int lane = 0; lane < BW_LANES; lane++)
+
+static inline vf bfloat_low(vu a)
+{
+    return (vf)(a << 16);
+}
+
+static inline vf bfloat_high(vu a)
+{
+    return (vf)(a & 0xffff0000u);
+}
+
+/* Round to nearest even; NaN stays one. */
+static inline vu float_to_bfloat(vf a)
+{
+    vu bits = (vu)a;
+    vu r = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return select_u(a != a, bits >> 16 | 0x40, r);
+}
+
+static inline vu field(vu a, unsigned shift, unsigned bits, bool is_signed)
+{
+    vu up = a << (32 - bits - shift);
+    return is_signed ? (vu)((vi)up >> (int)(32 - bits)) : up >> (32 - bits);
+}
+
+/* uop->e: bit 0, 1: source a, b signed; bit 2: saturate. */
+static inline vu dot_integer(vu a, vu b, vu c, unsigned bits, uint32_t how)
+{
+    for (unsigned shift = 0; shift < 32; shift += bits)
+        c += field(a, shift, bits, how & 1) * field(b, shift, bits, how >> 1 & 1);
+    return c;
+}
+
+#define DOTS(_)                                                                                \
+    _(V_DOT2_F32_F16, (vu)(fma_f(half_to_float(a >> 16), half_to_float(b >> 16),               \
+                                 fma_f(half_to_float(a), half_to_float(b), (vf)c))))           \
+    _(V_DOT2ACC_F32_F16, (vu)(fma_f(half_to_float(a >> 16), half_to_float(b >> 16),            \
+                                    fma_f(half_to_float(a), half_to_float(b), (vf)c))))        \
+    _(V_DOT2_F32_BF16,                                                                         \
+      (vu)(fma_f(bfloat_high(a), bfloat_high(b), fma_f(bfloat_low(a), bfloat_low(b), (vf)c)))) \
+    _(V_DOT4_I32_IU8, dot_integer(a, b, c, 8, (uint32_t)uop->f))                               \
+    _(V_DOT4_U32_U8, dot_integer(a, b, c, 8, 0))                                               \
+    _(V_DOT8_I32_IU4, dot_integer(a, b, c, 4, (uint32_t)uop->f))                               \
+    _(V_DOT8_U32_U4, dot_integer(a, b, c, 4, 0))
+
+/* The 16-bit forms: the sum of products is rounded once; the other half of d stays. */
+#define HALF_DOTS(_)                                                                                     \
+    _(V_DOT2_F16_F16, float_to_half(fma_f(half_to_float(a >> 16), half_to_float(b >> 16),                \
+                                          fma_f(half_to_float(a), half_to_float(b), half_to_float(c))))) \
+    _(V_DOT2_BF16_BF16, float_to_bfloat(fma_f(bfloat_high(a), bfloat_high(b),                            \
+                                              fma_f(bfloat_low(a), bfloat_low(b), bfloat_low(c)))))
+
+#define DEFINE(op, merge, ...)                            \
+    HANDLER(x_##op)                                       \
+    {                                                     \
+        const vu *A = BW_AT(const vu, wave, uop->a);      \
+        const vu *B = BW_AT(const vu, wave, uop->b);      \
+        const vu *C = BW_AT(const vu, wave, uop->c);      \
+        const vu *D = BW_AT(const vu, wave, uop->d);      \
+        vu r[BW_CHUNKS];                                  \
+        (void)D;                                          \
+        EACH_CHUNK                                        \
+        {                                                 \
+            vu a = A[i], b = B[i], c = C[i];              \
+            vu v = (__VA_ARGS__);                         \
+            r[i] = merge;                                 \
+        }                                                 \
+        write_lanes(wave, uop->d, exec_of(wave, uop), r); \
+        NEXT;                                             \
+    }
+#define DEFINE_WORD(op, ...) DEFINE(op, v, __VA_ARGS__)
+#define DEFINE_HALF(op, ...) DEFINE(op, (v & 0xffff) | (D[i] & 0xffff0000u), __VA_ARGS__)
+DOTS(DEFINE_WORD)
+HALF_DOTS(DEFINE_HALF)
+
+/* WMMA, 16x16x16. A: row = lane mod 16, k = 2 * register + half (or 4, 8 elements per register). B: column
+ * likewise. C and D: column = lane mod 16; in wave32 register i of lanes 0..15 holds row 2i, of lanes 16..31
+ * row 2i + 1; in wave64 register i holds rows 4i..4i + 3 in the four quarters of the wave. EXEC is ignored.
+ * uop->g: distance of the halves, 0 in wave32. */
+enum { SIZE = 16 };
+
+static inline const uint32_t *matrix_register(const struct bw_wave *wave, int32_t offset, unsigned index)
+{
+    return BW_AT(const uint32_t, wave, offset + (int32_t)index * BW_VREG_BYTES);
+}
+
+/* Where element (row, column) of C or D lies. */
+static inline uint32_t *accumulator(struct bw_wave *wave, int32_t offset, int32_t half_bytes, unsigned row,
+                                    unsigned column)
+{
+    unsigned rows = half_bytes ? 4 : 2, lane = row % rows * SIZE + column;
+    int32_t at = offset + (int32_t)(row / rows) * BW_VREG_BYTES + (lane >= BW_LANES ? half_bytes : 0);
+    return BW_AT(uint32_t, wave, at) + lane % BW_LANES;
+}
+
+static inline float half_value(uint32_t bits, bool is_bfloat)
+{
+    vf value = is_bfloat ? bfloat_low(splat(bits)) : half_to_float(splat(bits));
+    return value[0];
+}
+
+/* a[row][k], or b[column][k], as floats. */
+static inline void read_halves(const struct bw_wave *wave, int32_t offset, bool is_bfloat,
+                               float out[SIZE][SIZE])
+{
+    for (unsigned i = 0; i < SIZE / 2; i++) {
+        const uint32_t *word = matrix_register(wave, offset, i);
+        for (unsigned lane = 0; lane < SIZE; lane++) {
+            out[lane][2 * i] = half_value(word[lane] & 0xffff, is_bfloat);
+            out[lane][2 * i + 1] = half_value(word[lane] >> 16, is_bfloat);
+        }
+    }
+}
+
+static inline float accumulator_value(uint32_t bits, unsigned kind, unsigned shift)
+{
+    float value;
+    memcpy(&value, &bits, 4);
+    return kind == 0 ? value : half_value(bits >> shift & 0xffff, kind == 2);
+}
+
+/* kind of C and D: 0 f32, 1 f16, 2 bf16, in the half of the register that shift says. */
+static void multiply_halves(struct bw_wave *wave, const struct bw_uop *uop, bool is_bfloat, unsigned kind)
+{
+    float a[SIZE][SIZE], b[SIZE][SIZE], d[SIZE][SIZE];
+    unsigned shift = uop->f & 4 ? 16 : 0;
+    read_halves(wave, uop->a, is_bfloat, a);
+    read_halves(wave, uop->b, is_bfloat, b);
+    for (unsigned row = 0; row < SIZE; row++) {
+        for (unsigned column = 0; column < SIZE; column++) {
+            float sum = accumulator_value(*accumulator(wave, uop->c, uop->g, row, column), kind, shift);
+            for (unsigned k = 0; k < SIZE; k++)
+                sum = fmaf(a[row][k], b[column][k], sum);
+            d[row][column] = sum;
+        }
+    }
+    for (unsigned row = 0; row < SIZE; row++) {
+        for (unsigned column = 0; column < SIZE; column++) {
+            uint32_t *at = accumulator(wave, uop->d, uop->g, row, column), bits;
+            if (kind == 0)
+                memcpy(&bits, &d[row][column], 4);
+            else
+                bits = (kind == 1 ? float_to_half(splat_f(d[row][column]))
+                                  : float_to_bfloat(splat_f(d[row][column])))[0];
+            *at = kind == 0 ? bits : (*at & ~(0xffffu << shift)) | bits << shift;
+        }
+    }
+}
+
+static inline int32_t integer_element(const struct bw_wave *wave, int32_t offset, unsigned bits,
+                                      unsigned lane, unsigned k, bool is_signed)
+{
+    unsigned per_word = 32 / bits;
+    uint32_t word = matrix_register(wave, offset, k / per_word)[lane];
+    uint32_t up = word << (32 - bits - k % per_word * bits);
+    return is_signed ? (int32_t)up >> (32 - bits) : (int32_t)(up >> (32 - bits));
+}
+
+/* uop->f: bit 0 a signed, bit 1 b signed, bit 3 saturate. */
+static void multiply_integers(struct bw_wave *wave, const struct bw_uop *uop, unsigned bits)
+{
+    int32_t d[SIZE][SIZE];
+    for (unsigned row = 0; row < SIZE; row++) {
+        for (unsigned column = 0; column < SIZE; column++) {
+            int64_t sum = (int32_t)*accumulator(wave, uop->c, uop->g, row, column);
+            for (unsigned k = 0; k < SIZE; k++)
+                sum += (int64_t)integer_element(wave, uop->a, bits, row, k, uop->f & 1) *
+                       integer_element(wave, uop->b, bits, column, k, uop->f & 2);
+            if (uop->f & 8)
+                sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+            d[row][column] = (int32_t)sum;
+        }
+    }
+    for (unsigned row = 0; row < SIZE; row++)
+        for (unsigned column = 0; column < SIZE; column++)
+            *accumulator(wave, uop->d, uop->g, row, column) = (uint32_t)d[row][column];
+}
+
+#define WMMA(op, call) \
+    HANDLER(x_##op)    \
+    {                  \
+        call;          \
+        STEP;          \
+    }
+WMMA(V_WMMA_F32_16X16X16_F16, multiply_halves(wave, uop, false, 0))
+WMMA(V_WMMA_F32_16X16X16_BF16, multiply_halves(wave, uop, true, 0))
+WMMA(V_WMMA_F16_16X16X16_F16, multiply_halves(wave, uop, false, 1))
+WMMA(V_WMMA_BF16_16X16X16_BF16, multiply_halves(wave, uop, true, 2))
+WMMA(V_WMMA_I32_16X16X16_IU8, multiply_integers(wave, uop, 8))
+WMMA(V_WMMA_I32_16X16X16_IU4, multiply_integers(wave, uop, 4))
+
+#define R(op, ...) {BW_GFX11_##op, x_##op},
+/* clang-format off */
+static const struct bw_uop_row rows[] = {
+    DOTS(R) HALF_DOTS(R) R(V_WMMA_F32_16X16X16_F16) R(V_WMMA_F32_16X16X16_BF16) R(V_WMMA_F16_16X16X16_F16)
+    R(V_WMMA_BF16_16X16X16_BF16) R(V_WMMA_I32_16X16X16_IU8) R(V_WMMA_I32_16X16X16_IU4)
+};
+/* clang-format on */
+const struct bw_uop_table BW_LEVEL(bw_exec_matrix) = {rows, sizeof rows / sizeof rows[0]};

@@ -1,0 +1,433 @@
+/* Vector instructions that are more, or other, than one operation on each lane: lane exchange, registers
+ * named at run time, mixed precision, matrices, dual issue. */
+#include "mock/isa/translate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+/* Distance between the halves of a register in wave64, else 0. */
+static int32_t half_distance(const struct bw_translator *t)
+{
+    return t->code->wave_size == 64 ? (int32_t)t->code->vgpr_count * BW_VREG_BYTES : 0;
+}
+
+/* Where lane i of a row of 16 reads (RDNA3 ISA document, table "DPP_CTRL enumeration"); -1: outside the row.
+ */
+static int row_source(unsigned ctrl, int lane)
+{
+    unsigned group = ctrl & ~15u;
+    int n = (int)(ctrl & 15), source;
+    if (ctrl < BW_DPP_ROW_SHL)
+        return (lane & ~3) | (int)(ctrl >> (2 * (lane & 3)) & 3);
+    if (ctrl == BW_DPP_ROW_MIRROR)
+        return 15 - lane;
+    if (ctrl == BW_DPP_ROW_HALF_MIRROR)
+        return (lane & 8) | (7 - (lane & 7));
+    if (group == BW_DPP_ROW_SHARE)
+        return n;
+    if (group == BW_DPP_ROW_XMASK)
+        return lane ^ n;
+    if (group == BW_DPP_ROW_ROR)
+        return (lane - n) & 15;
+    source = group == BW_DPP_ROW_SHL ? lane + n : lane - n;
+    return source < 0 || source > 15 ? -1 : source;
+}
+
+struct bw_lane_select *bw_lane_select_of(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    struct bw_lane_select *select = bw_arena_alloc(&t->code->arena, sizeof *select);
+    if (!select) {
+        t->failed = true;
+        return &t->spare;
+    }
+    for (int lane = 0; lane < BW_LANES; lane++) {
+        int row = lane / 16, source = inst->dpp == BW_DPP_8
+                                          ? (lane & 8) | (int)(inst->dpp8_sel >> (3 * (lane & 7)) & 7)
+                                          : row_source(inst->dpp_ctrl, lane & 15);
+        unsigned wave_row = (unsigned)row + 2 * t->half;
+        bool enabled = inst->dpp == BW_DPP_8 ||
+                       ((inst->row_mask >> wave_row & 1) && (inst->bank_mask >> (lane / 4 % 4) & 1));
+        select->lane[lane] = source < 0 ? 0 : (uint8_t)(row * 16 + source);
+        select->in_range |= (uint32_t)(source >= 0) << lane;
+        select->enabled |= (uint32_t)enabled << lane;
+    }
+    select->fetch_inactive = inst->fetch_inactive;
+    select->zero_invalid = inst->bound_ctrl || inst->dpp == BW_DPP_8;
+    return select;
+}
+
+static void translate_lane_access(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    struct bw_uop operands = {.g = half_distance(t)};
+    if (inst->op == BW_GFX11_V_WRITELANE_B32) {
+        operands.d = bw_vector_destination(t, &inst->dst);
+        operands.a = bw_scalar_source(t, &inst->src[0]);
+    } else {
+        operands.d = bw_scalar_destination(t, &inst->dst);
+        operands.a = bw_vector_source(t, &inst->src[0]);
+        if (inst->src[0].kind != BW_OPERAND_VGPR)
+            operands.g = 0;
+    }
+    if (inst->src[1].kind != BW_OPERAND_NONE)
+        operands.b = bw_scalar_source(t, &inst->src[1]);
+    struct bw_uop *uop = bw_emit(t, inst->op);
+    uop->d = operands.d;
+    uop->a = operands.a;
+    uop->b = operands.b;
+    uop->g = operands.g;
+}
+
+/* One uop for each half, scalar operands in b and c. */
+static void translate_permlane(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
+        int32_t d = bw_vector_destination(t, &inst->dst), a = bw_vector_source(t, &inst->src[0]);
+        int32_t b = bw_scalar_source(t, &inst->src[1]), c = bw_scalar_source(t, &inst->src[2]);
+        struct bw_uop *uop = bw_emit(t, inst->op);
+        uop->d = d;
+        uop->a = a;
+        uop->b = b;
+        uop->c = c;
+        uop->e = inst->op_sel & 3;
+    }
+}
+
+static void translate_permlane64(struct bw_translator *t)
+{
+    if (t->code->wave_size == 32)
+        return; /* does nothing there */
+    int32_t d = bw_vector_destination(t, &t->inst->dst), a = bw_vector_source(t, &t->inst->src[0]);
+    struct bw_uop *uop = bw_emit(t, t->inst->op);
+    uop->d = d;
+    uop->a = a;
+    uop->g = half_distance(t);
+}
+
+static void translate_swap(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
+        int32_t d = bw_vector_destination(t, &inst->dst), a = bw_vector_destination(t, &inst->src[0]);
+        struct bw_uop *uop = bw_emit(t, BW_GFX11_V_SWAP_B32);
+        uop->d = d;
+        uop->a = a;
+    }
+}
+
+static void translate_mbcnt(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    unsigned mask_half = inst->op == BW_GFX11_V_MBCNT_HI_U32_B32;
+    if (inst->dpp != BW_DPP_NONE)
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
+        int32_t d = bw_vector_destination(t, &inst->dst), a = bw_vector_source(t, &inst->src[0]);
+        int32_t b = bw_vector_source(t, &inst->src[1]);
+        struct bw_uop *uop = bw_emit(t, BW_UOP_MBCNT);
+        uop->d = d;
+        uop->a = a;
+        uop->b = b;
+        uop->g = (int32_t)mask_half - (int32_t)t->half;
+    }
+}
+
+/* How M0 is added: 0 not, 1 whole, 2 its field for this side. */
+static void translate_movrel(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    int32_t to = 0, from = 0;
+    const struct bw_operand *d = &inst->dst, *a = &inst->src[0];
+    switch (inst->op) {
+    case BW_GFX11_V_MOVRELS_B32:
+        from = 1;
+        break;
+    case BW_GFX11_V_MOVRELD_B32:
+        to = 1;
+        break;
+    case BW_GFX11_V_MOVRELSD_B32:
+        from = to = 1;
+        break;
+    default:
+        from = to = 2;
+    }
+    if (d->kind == BW_OPERAND_NONE) { /* the destination is only named, like a source */
+        d = &inst->src[0];
+        a = &inst->src[1];
+    }
+    if (inst->dpp != BW_DPP_NONE || (from && a->kind != BW_OPERAND_VGPR))
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    t->code->vgprs_used = t->code->vgpr_count;
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
+        int32_t plain = a->kind == BW_OPERAND_VGPR ? 0 : bw_vector_source(t, a);
+        struct bw_uop *uop = bw_emit(t, BW_UOP_MOVREL);
+        uop->a = from;
+        uop->b = to;
+        uop->c = (int32_t)t->code->vgpr_count;
+        uop->d = plain;
+        uop->e = a->index;
+        uop->f = d->index;
+        uop->g = BW_OFFSET_VGPR(t->half * t->code->vgpr_count);
+    }
+}
+
+/* V_FMA_MIX: sources are singles, or halves where op_sel_hi says so; abs, then neg. */
+static int32_t mixed_source(struct bw_translator *t, unsigned index)
+{
+    const struct bw_inst *inst = t->inst;
+    int32_t source = bw_vector_source(t, &inst->src[index]);
+    bool is_half = inst->op_sel_hi >> index & 1;
+    uint32_t and_mask = inst->abs >> index & 1 ? 0x7fffffffu : ~0u,
+             xor_mask = inst->neg >> index & 1 ? 0x80000000u : 0;
+    if (is_half) {
+        if (inst->op_sel >> index & 1) {
+            int32_t high = bw_temp(t, 1);
+            struct bw_uop *uop = bw_emit(t, BW_UOP_HIGH_HALF);
+            uop->d = high;
+            uop->a = source;
+            source = high;
+        }
+        int32_t wide = bw_temp(t, 1);
+        struct bw_uop *uop = bw_emit(t, BW_UOP_WIDEN_HALF);
+        uop->d = wide;
+        uop->a = source;
+        source = wide;
+    }
+    if (and_mask == ~0u && !xor_mask)
+        return source;
+    int32_t temp = bw_temp(t, 1);
+    struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
+    uop->d = temp;
+    uop->a = source;
+    uop->e = (int32_t)and_mask;
+    uop->f = (int32_t)xor_mask;
+    return temp;
+}
+
+static void emit_1(struct bw_translator *t, unsigned kind, int32_t d, int32_t a)
+{
+    struct bw_uop *uop = bw_emit(t, kind);
+    uop->d = d;
+    uop->a = a;
+}
+
+static void emit_mixed(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    int32_t source[BW_VECTOR_SOURCES], d = bw_vector_destination(t, &inst->dst), sum = bw_temp(t, 1), half;
+    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++)
+        source[i] = mixed_source(t, i);
+    bool direct = inst->op == BW_GFX11_V_FMA_MIX_F32 && !inst->clamp;
+    struct bw_uop *uop = bw_emit(t, BW_GFX11_V_FMA_F32);
+    uop->d = direct ? d : sum;
+    uop->a = source[0];
+    uop->b = source[1];
+    uop->c = source[2];
+    if (direct)
+        return;
+    if (inst->clamp) {
+        uop = bw_emit(t, BW_UOP_FINISH_F32);
+        uop->d = inst->op == BW_GFX11_V_FMA_MIX_F32 ? d : sum;
+        uop->a = sum;
+        uop->imm = 4 | (t->program->mode & BW_MODE_DX10_CLAMP ? 8 : 0);
+    }
+    switch (inst->op) {
+    case BW_GFX11_V_FMA_MIXLO_F16:
+        emit_1(t, BW_GFX11_V_CVT_F16_F32, d, sum);
+        break;
+    case BW_GFX11_V_FMA_MIXHI_F16:
+        half = bw_temp(t, 1);
+        emit_1(t, BW_GFX11_V_CVT_F16_F32, half, sum);
+        emit_1(t, BW_UOP_MERGE_HIGH, d, half);
+        break;
+    }
+}
+
+static void translate_mix(struct bw_translator *t)
+{
+    if (t->inst->dpp != BW_DPP_NONE)
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++)
+        emit_mixed(t);
+}
+
+/* Functions of halves that are computed in single precision. */
+static void translate_half_function(struct bw_translator *t, unsigned single)
+{
+    const struct bw_inst *inst = t->inst;
+    bool high_source = inst->op_sel & 1, high_result = inst->op_sel & 8;
+    if (inst->dpp != BW_DPP_NONE || inst->omod || inst->clamp)
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
+        int32_t d = bw_vector_destination(t, &inst->dst), source = bw_vector_source(t, &inst->src[0]);
+        int32_t temp = bw_temp(t, 1);
+        if (high_source) {
+            emit_1(t, BW_UOP_HIGH_HALF, temp, source);
+            source = temp;
+        }
+        emit_1(t, BW_UOP_WIDEN_HALF, temp, source);
+        struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
+        uop->d = uop->a = temp;
+        uop->e = inst->abs & 1 ? 0x7fffffff : -1;
+        uop->f = inst->neg & 1 ? INT32_MIN : 0;
+        emit_1(t, single, temp, temp);
+        emit_1(t, BW_GFX11_V_CVT_F16_F32, high_result ? temp : d, temp);
+        if (high_result)
+            emit_1(t, BW_UOP_MERGE_HIGH, d, temp);
+    }
+}
+
+static void translate_wmma(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    int32_t d = bw_vector_destination(t, &inst->dst), a = bw_vector_source(t, &inst->src[0]);
+    int32_t b = bw_vector_source(t, &inst->src[1]), c, distance = half_distance(t);
+    bool is_integer =
+        inst->op == BW_GFX11_V_WMMA_I32_16X16X16_IU8 || inst->op == BW_GFX11_V_WMMA_I32_16X16X16_IU4;
+    if (!is_integer && (inst->neg || inst->abs))
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    if (inst->src[2].kind == BW_OPERAND_VGPR) {
+        c = bw_vector_source(t, &inst->src[2]);
+    } else { /* the constant in every register and half of the accumulator */
+        unsigned registers = t->code->wave_size == 64 ? 4 : 8;
+        int32_t value = bw_constant_vector(t, (uint32_t)bw_gfx11_constant(inst, &inst->src[2]));
+        if (distance)
+            bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERAND);
+        c = bw_temp(t, registers);
+        for (unsigned i = 0; i < registers; i++) {
+            struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
+            uop->d = c + (int32_t)i * BW_VREG_BYTES;
+            uop->a = value;
+            uop->e = -1;
+        }
+    }
+    struct bw_uop *uop = bw_emit(t, inst->op);
+    uop->d = d;
+    uop->a = a;
+    uop->b = b;
+    uop->c = c;
+    uop->f = is_integer ? (inst->neg & 3) | (inst->clamp ? 8 : 0) : inst->op_sel & 4;
+    uop->g = distance;
+}
+
+bool bw_translate_special(struct bw_translator *t)
+{
+    switch (t->inst->op) {
+    case BW_GFX11_V_NOP:
+    case BW_GFX11_V_PIPEFLUSH:
+        return true;
+    case BW_GFX11_V_READFIRSTLANE_B32:
+    case BW_GFX11_V_READLANE_B32:
+    case BW_GFX11_V_WRITELANE_B32:
+        translate_lane_access(t);
+        return true;
+    case BW_GFX11_V_PERMLANE16_B32:
+    case BW_GFX11_V_PERMLANEX16_B32:
+        translate_permlane(t);
+        return true;
+    case BW_GFX11_V_PERMLANE64_B32:
+        translate_permlane64(t);
+        return true;
+    case BW_GFX11_V_SWAP_B32:
+        translate_swap(t);
+        return true;
+    case BW_GFX11_V_MBCNT_LO_U32_B32:
+    case BW_GFX11_V_MBCNT_HI_U32_B32:
+        translate_mbcnt(t);
+        return true;
+    case BW_GFX11_V_MOVRELS_B32:
+    case BW_GFX11_V_MOVRELD_B32:
+    case BW_GFX11_V_MOVRELSD_B32:
+    case BW_GFX11_V_MOVRELSD_2_B32:
+        translate_movrel(t);
+        return true;
+    case BW_GFX11_V_FMA_MIX_F32:
+    case BW_GFX11_V_FMA_MIXLO_F16:
+    case BW_GFX11_V_FMA_MIXHI_F16:
+        translate_mix(t);
+        return true;
+    case BW_GFX11_V_EXP_F16:
+        translate_half_function(t, BW_GFX11_V_EXP_F32);
+        return true;
+    case BW_GFX11_V_LOG_F16:
+        translate_half_function(t, BW_GFX11_V_LOG_F32);
+        return true;
+    case BW_GFX11_V_SIN_F16:
+        translate_half_function(t, BW_GFX11_V_SIN_F32);
+        return true;
+    case BW_GFX11_V_COS_F16:
+        translate_half_function(t, BW_GFX11_V_COS_F32);
+        return true;
+    case BW_GFX11_V_WMMA_F32_16X16X16_F16:
+    case BW_GFX11_V_WMMA_F32_16X16X16_BF16:
+    case BW_GFX11_V_WMMA_F16_16X16X16_F16:
+    case BW_GFX11_V_WMMA_BF16_16X16X16_BF16:
+    case BW_GFX11_V_WMMA_I32_16X16X16_IU8:
+    case BW_GFX11_V_WMMA_I32_16X16X16_IU4:
+        translate_wmma(t);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The two halves of VOPD read before either writes (RDNA3 ISA document, section 7.6 "Dual issue VALU"). */
+struct dual {
+    unsigned op;
+    const struct bw_operand *dst, *src;
+};
+
+static bool reads(const struct dual *half, unsigned vgpr)
+{
+    bool accumulates = bw_gfx11_ops[half->op].flags & BW_GFX11_F_RMW;
+    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++) {
+        if (half->src[i].kind == BW_OPERAND_VGPR && half->src[i].index == vgpr)
+            return true;
+    }
+    return accumulates && half->dst->index == vgpr;
+}
+
+static void emit_dual(struct bw_translator *t, const struct dual *half, int32_t result)
+{
+    int32_t source[BW_VECTOR_SOURCES] = {0};
+    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++) {
+        const struct bw_operand *operand = &half->src[i];
+        if (operand->kind == BW_OPERAND_NONE)
+            continue;
+        source[i] =
+            operand->type == BW_T_MASK ? bw_mask_operand(t, operand, false) : bw_vector_source(t, operand);
+    }
+    if ((bw_gfx11_ops[half->op].flags & BW_GFX11_F_RMW) && half->src[2].kind == BW_OPERAND_NONE)
+        source[2] = bw_vector_destination(t, half->dst);
+    struct bw_uop *uop = bw_emit(t, half->op);
+    uop->d = result;
+    uop->a = source[0];
+    uop->b = source[1];
+    uop->c = source[2];
+}
+
+void bw_translate_vopd(struct bw_translator *t)
+{
+    const struct bw_inst *inst = t->inst;
+    struct dual first = {inst->op, &inst->dst, inst->src}, second = {inst->y.op, &inst->y.dst, inst->y.src};
+    if (reads(&second, first.dst->index)) {
+        struct dual other = first;
+        first = second;
+        second = other;
+    }
+    int32_t d = bw_vector_destination(t, first.dst);
+    if (!reads(&second, first.dst->index)) {
+        emit_dual(t, &first, d);
+        emit_dual(t, &second, bw_vector_destination(t, second.dst));
+        return;
+    }
+    /* Each reads what the other writes: the first result waits. */
+    int32_t temp = bw_temp(t, 1);
+    emit_dual(t, &first, temp);
+    emit_dual(t, &second, bw_vector_destination(t, second.dst));
+    emit_1(t, BW_GFX11_V_MOV_B32, d, temp);
+}
