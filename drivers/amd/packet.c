@@ -47,6 +47,9 @@ void bw_amd_emit_operand32(struct bw_amd_emit *emit, uint32_t bits, struct bw_op
 
 void bw_amd_emit_operand64(struct bw_amd_emit *emit, uint32_t bits, struct bw_operand operand, unsigned shift)
 {
+    /* An address field that starts above bit 0 says what alignment the packet needs. */
+    assert(operand.symbol != BW_SYMBOL_NONE ||
+           ((operand.addend >> shift) & ((1u << bw_amd_bits_low(bits)) - 1)) == 0);
     emit_operand(emit, bits, operand, shift, true);
 }
 

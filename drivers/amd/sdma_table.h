@@ -58,7 +58,7 @@
 #define BW_AMD_SDMA_FIELDS_WRITE_LINEAR(F) \
     F(WRITE_LINEAR, ENCRYPT, 0, 16, 16)    \
     F(WRITE_LINEAR, TMZ, 0, 18, 18)        \
-    F(WRITE_LINEAR, DST_ADDR_LO, 1, 0, 31) \
+    F(WRITE_LINEAR, DST_ADDR_LO, 1, 2, 31) \
     F(WRITE_LINEAR, DST_ADDR_HI, 2, 0, 31) \
     F(WRITE_LINEAR, COUNT, 3, 0, 19)       \
     F(WRITE_LINEAR, SW, 3, 24, 25)
@@ -96,7 +96,7 @@
     F(POLL_REGMEM, HDP_FLUSH, 0, 26, 26)  \
     F(POLL_REGMEM, FUNC, 0, 28, 30)       \
     F(POLL_REGMEM, MEM_POLL, 0, 31, 31)   \
-    F(POLL_REGMEM, ADDR_LO, 1, 0, 31)     \
+    F(POLL_REGMEM, ADDR_LO, 1, 2, 31)     \
     F(POLL_REGMEM, ADDR_HI, 2, 0, 31)     \
     F(POLL_REGMEM, VALUE, 3, 0, 31)       \
     F(POLL_REGMEM, MASK, 4, 0, 31)        \

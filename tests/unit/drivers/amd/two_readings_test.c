@@ -1,0 +1,186 @@
+/* Goal: the driver's tables and the mock's, written from different public sources, say the same about
+ * registers and packets. What they do not agree on is listed here, with the reason. */
+#include "base/bits.h"
+#include "drivers/amd/pm4.h"
+#include "drivers/amd/regs.h"
+#include "drivers/amd/sdma.h"
+#include "mock/chip.h"
+#include "mock/engine/pm4.h"
+#include "mock/engine/registers.h"
+#include "mock/engine/sdma.h"
+#include "tests/check.h"
+
+struct register_row {
+    const char *name;
+    uint32_t generations, address;
+};
+#define ROW(name, generations, address) {#name, generations, address},
+static const struct register_row registers[] = {BW_AMD_REGS(ROW)};
+
+struct field_row {
+    uint32_t address;
+    const char *name;
+    uint32_t bits;
+};
+#define FIELD(reg, field, low, high) {BW_AMD_##reg, #reg "." #field, BW_AMD_BITS(0, low, high)},
+static const struct field_row fields[] = {BW_AMD_REG_FIELDS(FIELD)};
+
+/* Registers that exist, and that a mock queue refuses: the context switcher's and the packet processor's own.
+ */
+static const char *const not_for_queues[] = {"COMPUTE_RELAUNCH",
+                                             "COMPUTE_DISPATCH_END",
+                                             "COMPUTE_NOWHERE",
+                                             "COMPUTE_RELAUNCH_GFX9",
+                                             "COMPUTE_STATIC_THREAD_MGMT_SE4_GFX9",
+                                             "COMPUTE_STATIC_THREAD_MGMT_SE5_GFX9",
+                                             "COMPUTE_STATIC_THREAD_MGMT_SE6_GFX9",
+                                             "COMPUTE_STATIC_THREAD_MGMT_SE7_GFX9",
+                                             "COMPUTE_SHADER_CHKSUM_GFX9"};
+
+/* Fields of registers that only one source has. */
+static const char *const disputed_fields[] = {
+    "COMPUTE_TMPRING_SIZE.WAVESIZE", /* 13, 15 or 18 bits by architecture: scratch_units_max limits what is
+                                        written */
+};
+
+static bool listed(const char *const *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
+
+static const struct bw_mock_chip *chip_of(uint32_t generation)
+{
+    return bw_mock_chip_find(generation == BW_AMD_PM4_GCR ? "gfx1100" : "gfx942");
+}
+
+static void registers_lie_at_the_same_places(void)
+{
+    static const uint32_t generations[] = {BW_AMD_PM4_GCR, BW_AMD_PM4_COHER};
+    BW_TRUE(chip_of(BW_AMD_PM4_GCR) != NULL);
+    for (size_t g = 0; g < 2; g++) {
+        const struct bw_mock_chip *chip = chip_of(generations[g]);
+        if (!chip) /* the mock has no chip of that age */
+            continue;
+        for (size_t i = 0; i < BW_COUNT_OF(registers); i++) {
+            if (!(registers[i].generations & generations[g]))
+                continue;
+            const struct bw_mock_register *row = bw_mock_register_find(chip, registers[i].address);
+            if (!row) {
+                if (!BW_TRUE(listed(not_for_queues, BW_COUNT_OF(not_for_queues), registers[i].name)))
+                    printf("      %s on %s\n", registers[i].name, chip->arch);
+                continue;
+            }
+            if (!BW_TRUE(strncmp(row->name, registers[i].name,
+                                 row->count > 1 ? strlen(row->name) - 1 : strlen(row->name)) == 0))
+                printf("      0x%04x: driver %s, mock %s\n", registers[i].address, registers[i].name,
+                       row->name);
+        }
+    }
+}
+
+static void register_fields_exist_on_both_sides(void)
+{
+    const struct bw_mock_chip *chip = chip_of(BW_AMD_PM4_GCR);
+    for (size_t i = 0; i < BW_COUNT_OF(fields); i++) {
+        const struct bw_mock_register *row = bw_mock_register_find(chip, fields[i].address);
+        if (fields[i].address == BW_AMD_COMPUTE_PGM_RSRC3_GFX9 || !row ||
+            listed(disputed_fields, BW_COUNT_OF(disputed_fields), fields[i].name))
+            continue;
+        uint32_t mask = bw_amd_bits_max(fields[i].bits) << bw_amd_bits_low(fields[i].bits);
+        if (!BW_EQ(mask & ~row->mask, 0))
+            printf("      %s\n", fields[i].name);
+    }
+}
+
+/* Fields of packets that the mock refuses, and why the driver's table still has them. */
+static const char *const disputed_packet_fields[] = {
+    /* Register numbers use the low bits that memory addresses leave zero. */
+    "WRITE_DATA.DST_ADDR_LO",
+    "WAIT_REG_MEM64.POLL_ADDR_LO",
+    /* Of the graphics queue's packet processors. */
+    "WRITE_DATA.ENGINE_SEL",
+    "WAIT_REG_MEM.ENGINE_SEL",
+    "WAIT_REG_MEM64.ENGINE_SEL",
+    "DMA_DATA.ENGINE_SEL",
+    /* In PAL's definitions only. */
+    "WAIT_REG_MEM.OPTIMIZE_ACE_OFFLOAD",
+    "WAIT_REG_MEM64.OPTIMIZE_ACE_OFFLOAD",
+    "INDIRECT_BUFFER.OFFLOAD_POLLING",
+    "EVENT_WRITE.OFFLOAD_ENABLE",
+    "COND_EXEC.CACHE_POLICY",
+    "DMA_DATA.DIS_WC",
+    "SET_SH_REG.VMID_SHIFT",
+    "SET_SH_REG.INDEX",
+    "RELEASE_MEM.WAIT_SYNC",
+    "RELEASE_MEM.GLK_WB",
+    "RELEASE_MEM.GLK_INV",
+    /* The mock checks that addresses have 48 bits. */
+    "INDIRECT_BUFFER.IB_BASE_HI",
+    "COND_EXEC.ADDR_HI",
+    /* In Linux's sdma_v6_0_0_pkt_open.h only: cache policies and their valid bit. This driver leaves them 0.
+     */
+    "COPY_LINEAR.CPV",
+    "CONST_FILL.CPV",
+    "CONST_FILL.CACHE_POLICY",
+    "TIMESTAMP_GET_GLOBAL.CPV",
+    "TIMESTAMP_GET_GLOBAL.L2_POLICY",
+    "TIMESTAMP_GET_GLOBAL.LLC_POLICY",
+};
+
+static void compare_packet(const struct bw_amd_packet *packet, const uint32_t *reserved,
+                           uint32_t reserved_count, uint32_t first_word)
+{
+    for (uint32_t i = 0; i < packet->field_count; i++) {
+        uint32_t bits = packet->fields[i].bits, word = bw_amd_bits_word(bits);
+        uint32_t mask = bw_amd_bits_max(bits) << bw_amd_bits_low(bits);
+        char name[96];
+        snprintf(name, sizeof name, "%s.%s", packet->name, packet->fields[i].name);
+        if (word < first_word || word - first_word >= reserved_count ||
+            listed(disputed_packet_fields, BW_COUNT_OF(disputed_packet_fields), name))
+            continue;
+        if (!BW_EQ(mask & reserved[word - first_word], 0))
+            printf("      %s\n", name);
+    }
+}
+
+static void pm4_packets_have_the_same_shape(void)
+{
+    uint32_t count;
+    const struct bw_amd_packet *packets = bw_amd_pm4_packets(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t family = packets[i].generations & BW_AMD_PM4_GCR ? BW_MOCK_GFX11 : BW_MOCK_GFX9;
+        const struct bw_mock_pm4 *mock = bw_mock_pm4_find(packets[i].opcode, family);
+        if (!BW_TRUE(mock != NULL))
+            continue;
+        BW_STR(packets[i].name, mock->name);
+        uint32_t first = packets[i].word_count - 1;
+        if (packets[i].tail == BW_AMD_TAIL_NONE)
+            BW_EQ(first, mock->count_min);
+        else if (packets[i].opcode != BW_AMD_PM4_OP_NOP)
+            BW_EQ(first + 1, mock->count_min);
+        compare_packet(&packets[i], mock->reserved, BW_MOCK_PM4_CHECKED_WORDS, 1);
+    }
+}
+
+static void sdma_packets_have_the_same_shape(void)
+{
+    uint32_t count;
+    const struct bw_amd_packet *packets = bw_amd_sdma_packets(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t family = packets[i].generations & BW_AMD_SDMA_5 ? BW_MOCK_GFX11 : BW_MOCK_GFX9;
+        const struct bw_mock_sdma *mock = bw_mock_sdma_find(packets[i].opcode, packets[i].sub_opcode, family);
+        if (!BW_TRUE(mock != NULL))
+            continue;
+        BW_STR(packets[i].name, mock->name);
+        BW_EQ(packets[i].word_count, mock->count);
+        compare_packet(&packets[i], mock->reserved, BW_COUNT_OF(mock->reserved), 0);
+    }
+}
+
+BW_TEST_MAIN("amd two readings", {"registers_lie_at_the_same_places", registers_lie_at_the_same_places},
+             {"register_fields_exist_on_both_sides", register_fields_exist_on_both_sides},
+             {"pm4_packets_have_the_same_shape", pm4_packets_have_the_same_shape},
+             {"sdma_packets_have_the_same_shape", sdma_packets_have_the_same_shape})
