@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,17 @@ int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *
     return 0;
 }
 
+/* $XDG_CACHE_HOME/bellwire, ~/.cache/bellwire, or none. malloc'd; NULL: none. */
+static char *cache_dir_default(void)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *path = NULL;
+    int length = xdg && *xdg == '/'     ? asprintf(&path, "%s/bellwire", xdg)
+                 : home && *home == '/' ? asprintf(&path, "%s/.cache/bellwire", home)
+                                        : -1;
+    return length < 0 ? NULL : path;
+}
+
 /* Takes over what the caller's struct has, which may be of an older size. */
 static int config_copy(struct bw_ctx *ctx, const struct bw_ctx_config *config, struct bw_err *err)
 {
@@ -72,7 +84,7 @@ static int config_copy(struct bw_ctx *ctx, const struct bw_ctx_config *config, s
     }
     const char *device = ctx->config.device, *cache_dir = ctx->config.cache_dir;
     ctx->config.device = device ? strdup(device) : NULL;
-    ctx->config.cache_dir = cache_dir ? strdup(cache_dir) : NULL;
+    ctx->config.cache_dir = cache_dir ? strdup(cache_dir) : cache_dir_default();
     if ((device && !ctx->config.device) || (cache_dir && !ctx->config.cache_dir))
         return bw_fail(err, -ENOMEM, "config", "context");
     if (!ctx->config.wait_ns)

@@ -169,7 +169,7 @@ int bw_codegen(const struct bw_linear *linear, const struct bw_target *target, c
                         .context = context,
                         .err = err,
                         .lanes = target->family == BW_TARGET_HOST ? linear->item_count : 1};
-    e.module = LLVMModuleCreateWithNameInContext(name, context);
+    e.module = LLVMModuleCreateWithNameInContext("bellwire", context);
     e.builder = LLVMCreateBuilderInContext(context);
     rc = emit_module(&e, machine, name);
     LLVMDisposeBuilder(e.builder);

@@ -1,0 +1,115 @@
+/* Goal: a plan on a real queue device computes what the evaluator says: on the host, and on the mock GPU,
+ * where every kernel is machine code that is launched by packets. Random graphs; the seed of a failure is
+ * printed and BW_TEST_SEED repeats it. */
+#include <bellwire/err.h>
+
+#include <errno.h>
+
+#include "compiler/plan.h"
+#include "tests/unit/compiler/random_graph.h"
+
+static struct bw_ctx *ctx;
+
+static struct bw_device *device_open(const char *name)
+{
+    struct bw_err err;
+    struct bw_device *device = NULL;
+    struct bw_ctx_config config = {.size = sizeof config, .cache_dir = "", .wait_ns = 20000000000ull};
+    if (!BW_OK(bw_ctx_create(&config, &ctx, &err), &err))
+        return NULL;
+    if (!BW_OK(bw_device_open(ctx, name, &device, &err), &err)) {
+        bw_ctx_destroy(ctx);
+        return NULL;
+    }
+    return device;
+}
+
+static void device_close(struct bw_device *device)
+{
+    bw_device_close(device);
+    bw_ctx_destroy(ctx);
+}
+
+static bool plan_agrees(struct bw_device *device, struct random_graph *r)
+{
+    struct bw_err err;
+    struct bw_plan *plan = NULL;
+    void *expected[RANDOM_OUTPUTS_MAX], *observed[RANDOM_OUTPUTS_MAX];
+    if (!BW_OK(bw_tensor_evaluate_with(r->g, r->outputs, r->output_count, (const void *const *)r->inputs,
+                                       RANDOM_INPUTS, expected, &err),
+               &err))
+        return false;
+    bool ok = BW_OK(bw_plan_create(r->g, device, r->outputs, r->output_count, NULL, &plan, &err), &err);
+    for (uint32_t i = 0; i < r->output_count; i++)
+        observed[i] = calloc((size_t)bw_tensor_elements(r->g, r->outputs[i]), 8);
+    for (int run = 0; run < 2 && ok; run++) {
+        ok = BW_OK(bw_plan_run(plan, (const void *const *)r->inputs, observed, &err), &err);
+        for (uint32_t i = 0; i < r->output_count && ok; i++)
+            ok = random_same(bw_tensor_dtype(r->g, r->outputs[i]), bw_tensor_elements(r->g, r->outputs[i]),
+                             observed[i], expected[i], 2e-4);
+    }
+    bw_plan_destroy(plan);
+    for (uint32_t i = 0; i < r->output_count; i++) {
+        free(expected[i]);
+        free(observed[i]);
+    }
+    return ok;
+}
+
+static void random_graphs_agree(const char *name, uint64_t count)
+{
+    const char *fixed = getenv("BW_TEST_SEED"), *more = getenv("BW_TEST_COUNT");
+    struct bw_device *device = device_open(name);
+    uint64_t first = fixed ? strtoull(fixed, NULL, 0) : 1;
+    if (!device)
+        return;
+    count = more ? strtoull(more, NULL, 0) : fixed ? 1 : count;
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        struct random_graph r;
+        bool ok = random_graph_create(&r, seed, 8 + seed % 25) && plan_agrees(device, &r);
+        random_graph_destroy(&r);
+        if (!BW_TRUE(ok)) {
+            printf("      seed %llu (BW_TEST_SEED)\n", (unsigned long long)seed);
+            break;
+        }
+    }
+    device_close(device);
+}
+
+static void host_agrees_with_the_evaluator(void)
+{
+    random_graphs_agree("host:0", 40);
+}
+
+static void lifetimes_never_overlap(void)
+{
+    struct bw_rng rng = {7};
+    for (int round = 0; round < 300; round++) {
+        struct bw_plan_lifetime lifetimes[60];
+        uint32_t count = 1 + (uint32_t)bw_rng_below(&rng, 60);
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            lifetimes[i] = (struct bw_plan_lifetime){.size_bytes = 1 + bw_rng_below(&rng, 100000),
+                                                     .first = (uint32_t)bw_rng_below(&rng, 50)};
+            lifetimes[i].last = lifetimes[i].first + (uint32_t)bw_rng_below(&rng, 10);
+            sum += lifetimes[i].size_bytes + BW_PLAN_ALIGN_BYTES;
+        }
+        uint64_t total = bw_plan_place(lifetimes, count);
+        BW_TRUE(total <= sum);
+        for (uint32_t i = 0; i < count; i++) {
+            BW_EQ(lifetimes[i].offset % BW_PLAN_ALIGN_BYTES, 0);
+            BW_TRUE(lifetimes[i].offset + lifetimes[i].size_bytes <= total);
+            for (uint32_t k = 0; k < i; k++) {
+                bool together =
+                    lifetimes[i].first <= lifetimes[k].last && lifetimes[k].first <= lifetimes[i].last;
+                bool overlap = lifetimes[i].offset < lifetimes[k].offset + lifetimes[k].size_bytes &&
+                               lifetimes[k].offset < lifetimes[i].offset + lifetimes[i].size_bytes;
+                if (together && overlap && !BW_TRUE(!(together && overlap)))
+                    return;
+            }
+        }
+    }
+}
+
+BW_TEST_MAIN("plan", {"lifetimes_never_overlap", lifetimes_never_overlap},
+             {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator})
