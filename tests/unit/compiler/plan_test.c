@@ -81,6 +81,11 @@ static void host_agrees_with_the_evaluator(void)
     random_graphs_agree("host:0", 40);
 }
 
+static void mock_gpu_agrees_with_the_evaluator(void)
+{
+    random_graphs_agree("mockkfd+amd@gfx1100", 25);
+}
+
 static void lifetimes_never_overlap(void)
 {
     struct bw_rng rng = {7};
@@ -112,4 +117,5 @@ static void lifetimes_never_overlap(void)
 }
 
 BW_TEST_MAIN("plan", {"lifetimes_never_overlap", lifetimes_never_overlap},
-             {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator})
+             {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator},
+             {"mock_gpu_agrees_with_the_evaluator", mock_gpu_agrees_with_the_evaluator})
