@@ -20,6 +20,7 @@ static void entry_free(struct bw_model *model, struct bw_model_entry *entry)
 {
     if (!entry)
         return;
+    bw_plan_destroy(entry->plan);
     bw_tensor_graph_destroy(entry->graph);
     for (uint32_t i = 0; entry->inputs && i < model->input_count; i++)
         bw_value_free(&entry->inputs[i]);
@@ -336,6 +337,20 @@ static int entry_make(struct import *import, struct bw_device *device, const str
 
 /* ---- replay ---- */
 
+/* On the device: data[i] becomes the memory of computed tensor i. */
+static int entry_replay(struct bw_model_entry *entry, const void *const *inputs, void **data,
+                        struct bw_err *err)
+{
+    for (uint32_t i = 0; i < entry->tensor_count; i++) {
+        uint64_t elements = (uint64_t)bw_tensor_elements(entry->graph, entry->tensors[i]);
+        uint64_t size_bytes = elements * bw_dtype_bytes(bw_tensor_dtype(entry->graph, entry->tensors[i]));
+        data[i] = malloc(size_bytes ? size_bytes : 1);
+        if (!data[i])
+            return bw_fail(err, -ENOMEM, "model", "output of %llu bytes", (unsigned long long)size_bytes);
+    }
+    return bw_plan_run(entry->plan, inputs, data, err);
+}
+
 static int entry_compute(struct bw_model_entry *entry, const struct bw_value *inputs, void **data,
                          struct bw_err *err)
 {
@@ -344,8 +359,9 @@ static int entry_compute(struct bw_model_entry *entry, const struct bw_value *in
         return bw_fail(err, -ENOMEM, "model", "inputs");
     for (uint32_t i = 0; i < entry->graph_input_count; i++)
         pointers[i] = inputs[entry->graph_inputs[i]].array.data;
-    int rc = bw_tensor_evaluate_with(entry->graph, entry->tensors, entry->tensor_count, pointers,
-                                     entry->graph_input_count, data, err);
+    int rc = entry->plan ? entry_replay(entry, pointers, data, err)
+                         : bw_tensor_evaluate_with(entry->graph, entry->tensors, entry->tensor_count,
+                                                   pointers, entry->graph_input_count, data, err);
     free(pointers);
     return rc;
 }
@@ -396,6 +412,9 @@ static int entry_run(struct bw_model *model, struct bw_model_entry *entry, const
     free(values);
     entry->last_used = model->stats.runs;
     model->stats.nodes = entry->nodes;
+    model->stats.plan = (struct bw_plan_stats){0};
+    if (entry->plan)
+        bw_plan_stats(entry->plan, &model->stats.plan);
     return rc;
 }
 
@@ -411,6 +430,10 @@ static int run_fresh(struct bw_model *model, struct bw_device *device, const str
     model->stats.import_seconds = seconds_now() - start;
     if (!rc && can_keep(&import)) {
         rc = entry_make(&import, device, inputs, &entry, err);
+        if (!rc && device && entry->tensor_count)
+            rc = bw_plan_create(entry->graph, device, entry->tensors, entry->tensor_count, NULL, &entry->plan,
+                                err);
+        model->stats.plans += !rc && entry->plan;
         if (!rc)
             rc = entry_run(model, entry, inputs, outputs, err);
         if (rc || entry_keep(model, entry,
@@ -430,8 +453,6 @@ int bw_model_run(struct bw_model *model, struct bw_device *device, const struct 
     struct bw_err local = {0};
     if (!err)
         err = &local; /* messages are read back while importing */
-    if (device)
-        return bw_fail(err, -ENOTSUP, "model", "plans on devices");
     int rc = inputs_check(model, inputs, err);
     if (rc)
         return rc;

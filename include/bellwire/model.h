@@ -64,6 +64,7 @@ int bw_value_copy(struct bw_value *copy, const struct bw_value *value, struct bw
 int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err);
 /* The same from memory that the caller keeps until bw_model_destroy. */
 int bw_model_load_bytes(const void *data, uint64_t size_bytes, struct bw_model **model, struct bw_err *err);
+/* Before the devices that it ran on are closed: its plans hold their memory. */
 void bw_model_destroy(struct bw_model *model);
 
 struct bw_model_dim {
