@@ -48,6 +48,15 @@ struct bw_kfd_buffer {
     BW_VEC(uint32_t) mapped; /* gpu ids */
 };
 
+/* What a queue holds besides the caller's ring. */
+struct bw_kfd_queue {
+    struct bw_kfd_queue *next;                     /* of the process */
+    struct bw_kfd_buffer *end_of_pipe, *save_area; /* NULL for SDMA */
+    struct bw_kfd_buffer *ring, *read_page, *write_page;
+    struct bw_region page; /* the doorbells of the GPU */
+    uint64_t doorbell_offset;
+};
+
 struct bw_kfd_process {
     struct bw_sys *sys;
     pthread_mutex_t open_lock; /* one opener at a time; taken before lock */
@@ -61,6 +70,7 @@ struct bw_kfd_process {
     struct bw_interval_map buffers; /* address range -> struct bw_kfd_buffer */
     BW_VEC(struct bw_kfd_process_apertures) apertures;
     BW_VEC(struct bw_kfd_gpu *) gpus;
+    struct bw_kfd_queue *queues;      /* those that could not be destroyed stay until the end */
     struct bw_kfd_buffer *event_page; /* NULL: none yet, or another context of this process set one */
 };
 

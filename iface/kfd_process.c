@@ -254,9 +254,14 @@ void bw_kfd_process_put(struct bw_kfd_process *process)
     pthread_mutex_unlock(&process->lock);
 }
 
-/* Frees the records of buffers that are still there; the kernel frees the memory with the descriptor. */
-static void free_buffer_records(struct bw_kfd_process *process)
+/* Frees the records of buffers and queues that are still there; the kernel ends them with the process. */
+static void free_records(struct bw_kfd_process *process)
 {
+    while (process->queues) {
+        struct bw_kfd_queue *next = process->queues->next;
+        free(process->queues);
+        process->queues = next;
+    }
     if (process->buffers.count) {
         BW_INTERVAL_EACH(&process->buffers, handle, 0, UINT64_MAX)
         {
@@ -277,7 +282,7 @@ void bw_kfd_process_end(struct bw_sys *sys)
     assert(!process->users || bw_kfd_forked(process));
     if (process->started)
         stop(process);
-    free_buffer_records(process);
+    free_records(process);
     pthread_mutex_destroy(&process->open_lock);
     pthread_mutex_destroy(&process->lock);
     free(process);

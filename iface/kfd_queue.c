@@ -12,23 +12,16 @@
 /* The largest ring: its size is a 32-bit power of two. */
 #define RING_BYTES_MAX (1ull << 31)
 
-struct queue_memory {
-    struct bw_kfd_buffer *end_of_pipe, *save_area; /* NULL for SDMA */
-    struct bw_kfd_buffer *ring, *read_page, *write_page;
-    struct bw_region page; /* the doorbells, when they are not plain memory */
-    uint64_t doorbell_offset;
-};
-
 static uint64_t doorbell_read(void *user, uint64_t offset, uint32_t width_bytes)
 {
-    struct queue_memory *memory = user;
+    struct bw_kfd_queue *memory = user;
     uint64_t at = memory->doorbell_offset + offset;
     return width_bytes == 8 ? bw_rd64(&memory->page, at) : bw_rd32(&memory->page, at);
 }
 
 static void doorbell_write(void *user, uint64_t offset, uint32_t width_bytes, uint64_t value)
 {
-    struct queue_memory *memory = user;
+    struct bw_kfd_queue *memory = user;
     uint64_t at = memory->doorbell_offset + offset;
     if (width_bytes == 8)
         bw_wr64(&memory->page, at, value);
@@ -39,7 +32,7 @@ static void doorbell_write(void *user, uint64_t offset, uint32_t width_bytes, ui
 static const struct bw_region_ops doorbell_ops = {doorbell_read, doorbell_write};
 
 /* One doorbell out of the page. */
-static struct bw_region doorbell_of(struct queue_memory *memory)
+static struct bw_region doorbell_of(struct bw_kfd_queue *memory)
 {
     struct bw_region region = {.size_bytes = 8, .memory_type = BW_MEMORY_UNCACHED};
     if (memory->page.ops) {
@@ -52,7 +45,7 @@ static struct bw_region doorbell_of(struct queue_memory *memory)
 }
 
 /* The page is mapped once per process and GPU. The caller holds no lock. */
-static int map_doorbells(struct bw_kfd_iface *kfd, uint64_t doorbell_offset, struct queue_memory *memory,
+static int map_doorbells(struct bw_kfd_iface *kfd, uint64_t doorbell_offset, struct bw_kfd_queue *memory,
                          struct bw_err *err)
 {
     struct bw_kfd_process *process = kfd->process;
@@ -110,7 +103,7 @@ static int check_pointer(const struct bw_kfd_buffer *buffer, uint64_t va, const 
 
 /* Looks the caller's buffers up and marks them, so that they cannot be freed under the queue. */
 static int check_buffers(struct bw_kfd_iface *kfd, const struct bw_iface_queue_request *request,
-                         struct queue_memory *memory, struct bw_err *err)
+                         struct bw_kfd_queue *memory, struct bw_err *err)
 {
     struct bw_kfd_process *process = kfd->process;
     if (request->priority > BW_KFD_QUEUE_PRIORITY_MAX)
@@ -133,7 +126,7 @@ static int check_buffers(struct bw_kfd_iface *kfd, const struct bw_iface_queue_r
 }
 
 /* End-of-pipe buffer and context save area, which only compute queues have. */
-static int create_buffers(struct bw_kfd_iface *kfd, struct queue_memory *memory, struct bw_err *err)
+static int create_buffers(struct bw_kfd_iface *kfd, struct bw_kfd_queue *memory, struct bw_err *err)
 {
     struct bw_region cpu;
     int rc = kfd->sizes_rc;
@@ -149,9 +142,17 @@ static int create_buffers(struct bw_kfd_iface *kfd, struct queue_memory *memory,
                                 BW_IFACE_HOST | BW_IFACE_EXECUTABLE, 0, &memory->save_area, &cpu, err);
 }
 
+static void link_queue(struct bw_kfd_process *process, struct bw_kfd_queue *queue)
+{
+    pthread_mutex_lock(&process->lock);
+    queue->next = process->queues;
+    process->queues = queue;
+    pthread_mutex_unlock(&process->lock);
+}
+
 /* Frees the queue's own buffers; the first failure is reported, what cannot be freed stays with the process.
  */
-static int free_memory(struct bw_kfd_iface *kfd, struct queue_memory *memory, struct bw_err *err)
+static int free_memory(struct bw_kfd_iface *kfd, struct bw_kfd_queue *memory, struct bw_err *err)
 {
     int rc = 0;
     struct bw_kfd_buffer *own[] = {memory->end_of_pipe, memory->save_area};
@@ -159,11 +160,14 @@ static int free_memory(struct bw_kfd_iface *kfd, struct queue_memory *memory, st
         int free_rc = own[i] ? bw_kfd_buffer_free(kfd->process, own[i], rc ? NULL : err) : 0;
         rc = rc ? rc : free_rc;
     }
-    if (memory->ring) {
-        pthread_mutex_lock(&kfd->process->lock);
+    pthread_mutex_lock(&kfd->process->lock);
+    if (memory->ring)
         memory->ring->queue_in_use = false;
-        pthread_mutex_unlock(&kfd->process->lock);
-    }
+    struct bw_kfd_queue **link = &kfd->process->queues;
+    while (*link != memory)
+        link = &(*link)->next;
+    *link = memory->next;
+    pthread_mutex_unlock(&kfd->process->lock);
     free(memory);
     return rc;
 }
@@ -175,7 +179,7 @@ static int destroy_kernel_queue(struct bw_kfd_iface *kfd, uint32_t queue_id)
 }
 
 static int create_kernel_queue(struct bw_kfd_iface *kfd, const struct bw_iface_queue_request *request,
-                               const struct queue_memory *memory, struct bw_kfd_create_queue_args *args,
+                               const struct bw_kfd_queue *memory, struct bw_kfd_create_queue_args *args,
                                struct bw_err *err)
 {
     static const uint32_t types[] = {
@@ -223,9 +227,10 @@ int bw_kfd_queue_create(struct bw_iface *iface, const struct bw_iface_queue_requ
     int rc = bw_kfd_check_fork(kfd->process, err);
     if (rc)
         return rc;
-    struct queue_memory *memory = calloc(1, sizeof *memory);
+    struct bw_kfd_queue *memory = calloc(1, sizeof *memory);
     if (!memory)
         return bw_fail(err, -ENOMEM, "kfd", "queue");
+    link_queue(kfd->process, memory);
     rc = check_buffers(kfd, request, memory, err);
     if (rc)
         memory->ring = NULL; /* not marked by us */
