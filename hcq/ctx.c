@@ -54,6 +54,8 @@ int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *
     config->host_threads = (uint32_t)host_threads;
     config->mock_threads = (uint32_t)mock_threads;
     config->cache_dir = getenv("BW_CACHE");
+    const char *faults = getenv("BW_MOCK_FAULTS");
+    config->mock_faults = faults && *faults ? faults : NULL;
     return 0;
 }
 
@@ -82,11 +84,17 @@ static int config_copy(struct bw_ctx *ctx, const struct bw_ctx_config *config, s
         memcpy(&ctx->config, config, config->size);
         ctx->config.size = sizeof ctx->config;
     }
-    const char *device = ctx->config.device, *cache_dir = ctx->config.cache_dir;
-    ctx->config.device = device ? strdup(device) : NULL;
-    ctx->config.cache_dir = cache_dir ? strdup(cache_dir) : cache_dir_default();
-    if ((device && !ctx->config.device) || (cache_dir && !ctx->config.cache_dir))
+    const char **strings[] = {&ctx->config.device, &ctx->config.cache_dir, &ctx->config.mock_faults};
+    bool failed = false;
+    for (size_t i = 0; i < BW_COUNT_OF(strings); i++) {
+        const char *callers = *strings[i];
+        *strings[i] = callers ? strdup(callers) : NULL;
+        failed |= callers && !*strings[i];
+    }
+    if (failed)
         return bw_fail(err, -ENOMEM, "config", "context");
+    if (!ctx->config.cache_dir)
+        ctx->config.cache_dir = cache_dir_default();
     if (!ctx->config.wait_ns)
         ctx->config.wait_ns = BW_HCQ_WAIT_NS_DEFAULT;
     return 0;
@@ -141,6 +149,7 @@ void bw_ctx_destroy(struct bw_ctx *ctx)
     pthread_mutex_destroy(&ctx->lock);
     free((char *)(uintptr_t)ctx->config.device);
     free((char *)(uintptr_t)ctx->config.cache_dir);
+    free((char *)(uintptr_t)ctx->config.mock_faults);
     free(ctx);
 }
 

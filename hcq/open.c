@@ -13,7 +13,7 @@
 #include "iface/iface.h"
 #include "iface/name.h"
 
-static const char default_mock[] = "mockkfd+amd@gfx1100";
+enum { FAULT_TEXT_MAX = 256 }; /* of one specification: a site, an action, four options */
 
 /* Devices of one mock machine that are open at once share it, so that `mockkfd+amd:0@gfx942*8` and `:1` are
  * two GPUs of one board. */
@@ -31,6 +31,24 @@ static bool machine_matches(const struct bw_machine *machine, const struct bw_de
     return strcmp(machine->arch, name->arch) == 0 && machine->count == name->count &&
            machine->cu_count == name->cu_count && machine->vram_bytes == name->vram_bytes &&
            machine->seed == name->seed;
+}
+
+static int machine_faults_add(const struct bw_machine *machine, const char *specifications,
+                              struct bw_err *err)
+{
+    while (specifications && *specifications) {
+        char one[FAULT_TEXT_MAX];
+        size_t length = strcspn(specifications, ";");
+        if (length >= sizeof one)
+            return bw_fail(err, -EINVAL, "config", "fault specification '%.100s'", specifications);
+        memcpy(one, specifications, length);
+        one[length] = 0;
+        int rc = length ? bw_mock_fault_add(machine->sys, one, err) : 0;
+        if (rc)
+            return rc;
+        specifications += length + (specifications[length] == ';');
+    }
+    return 0;
 }
 
 static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name *name,
@@ -51,8 +69,14 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .vram_bytes = name->vram_bytes,
                                     .threads = ctx->config.mock_threads,
                                     .seed = name->seed};
+    if (name->bar_bytes)
+        return free(machine), bw_fail(err, -ENOTSUP, "hcq", "bar= with %s, which maps no BAR", name->iface);
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
+    if (!rc)
+        rc = machine_faults_add(machine, ctx->config.mock_faults, err);
     if (rc) {
+        if (machine->sys)
+            bw_sys_destroy(machine->sys);
         free(machine);
         return rc;
     }
@@ -60,8 +84,8 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
     return 0;
 }
 
-static int machine_acquire(struct bw_ctx *ctx, const struct bw_device_name *name, struct bw_machine **out,
-                           struct bw_err *err)
+int bw_machine_acquire(struct bw_ctx *ctx, const struct bw_device_name *name, struct bw_machine **out,
+                       struct bw_err *err)
 {
     int rc = 0;
     pthread_mutex_lock(&ctx->lock);
@@ -81,6 +105,11 @@ static int machine_acquire(struct bw_ctx *ctx, const struct bw_device_name *name
     }
     pthread_mutex_unlock(&ctx->lock);
     return rc;
+}
+
+struct bw_sys *bw_machine_sys(const struct bw_machine *machine)
+{
+    return machine->sys;
 }
 
 void bw_machine_release(struct bw_ctx *ctx, struct bw_machine *machine)
@@ -130,7 +159,7 @@ static int amd_open(struct bw_ctx *ctx, const struct bw_device_name *name, struc
     if (name->mock) {
         if (!wanted.arch[0])
             snprintf(wanted.arch, sizeof wanted.arch, "gfx1100");
-        int rc = machine_acquire(ctx, &wanted, machine, err);
+        int rc = bw_machine_acquire(ctx, &wanted, machine, err);
         if (rc)
             return rc;
         *sys = (*machine)->sys;
@@ -149,7 +178,21 @@ static int amd_open(struct bw_ctx *ctx, const struct bw_device_name *name, struc
         (*device)->ops->close(*device);
         return -ENODEV;
     }
-    snprintf(info->name, sizeof info->name, "%s+amd:%u@%s", info->iface, index, info->arch);
+    /* With the mock's options, so that the name opens the same machine again. */
+    wanted.where = BW_NAME_INDEX;
+    wanted.index = index;
+    snprintf(wanted.iface, sizeof wanted.iface, "%s", info->iface);
+    snprintf(wanted.arch, sizeof wanted.arch, "%s", info->arch);
+    bw_device_name_format(&wanted, info->name, sizeof info->name);
+    return 0;
+}
+
+int bw_device_mock_stats(const struct bw_device *device, struct bw_mock_stats *stats)
+{
+    const struct bw_machine *machine = bw_hcq_device_of(device)->machine;
+    if (!machine)
+        return -ENOTSUP;
+    bw_mock_stats(machine->sys, stats);
     return 0;
 }
 
@@ -189,7 +232,7 @@ static const char *default_name(struct bw_ctx *ctx)
     struct bw_err ignored;
     if (bw_kfd_list(ctx->sys, count_usable, &usable, &ignored) > 0 && usable)
         return "kfd+amd";
-    return default_mock;
+    return BW_HCQ_DEFAULT_MOCK;
 }
 
 int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out, struct bw_err *err)
@@ -219,76 +262,4 @@ int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out,
     if (!rc)
         *out = device;
     return rc;
-}
-
-struct list_state {
-    int (*entry)(void *user, const struct bw_device_listing *listing);
-    void *user;
-    uint32_t index;
-    int stopped; /* what entry returned */
-};
-
-static int list_add(struct list_state *state, const struct bw_device_listing *listing)
-{
-    if (!state->stopped)
-        state->stopped = state->entry(state->user, listing);
-    return state->stopped;
-}
-
-/* 110000 -> gfx1100, 90010 -> gfx90a: minor and stepping are single hexadecimal digits in LLVM's names. */
-static void arch_name(uint32_t gfx_version, char *text, size_t text_size)
-{
-    snprintf(text, text_size, "gfx%u%x%x", gfx_version / 10000, gfx_version / 100 % 100, gfx_version % 100);
-}
-
-static int list_kfd(void *user, const struct bw_iface_listing *found)
-{
-    struct list_state *state = user;
-    const struct bw_iface_properties *properties = &found->properties;
-    struct bw_device_listing listing = {.usable = found->why[0] == 0};
-    struct bw_device_info *info = &listing.info;
-    arch_name(properties->gfx_version, info->arch, sizeof info->arch);
-    snprintf(info->name, sizeof info->name, "kfd+amd:%u@%s", state->index++, info->arch);
-    snprintf(info->product, sizeof info->product, "%s", properties->product);
-    snprintf(info->driver, sizeof info->driver, "amd");
-    snprintf(info->iface, sizeof info->iface, "kfd");
-    snprintf(listing.why, sizeof listing.why, "%s", found->why);
-    info->vram_bytes = properties->vram_bytes;
-    info->wave_size = properties->wave_size;
-    info->compute_units = properties->simd_per_cu ? properties->simd_count / properties->simd_per_cu : 0;
-    info->lds_bytes = properties->lds_bytes;
-    info->mock = properties->mock;
-    return list_add(state, &listing);
-}
-
-static int list_fixed(struct list_state *state, const char *name, const char *driver, const char *iface,
-                      const char *arch, bool mock)
-{
-    struct bw_device_listing listing = {.usable = true};
-    snprintf(listing.info.name, sizeof listing.info.name, "%s", name);
-    snprintf(listing.info.driver, sizeof listing.info.driver, "%s", driver);
-    snprintf(listing.info.iface, sizeof listing.info.iface, "%s", iface);
-    snprintf(listing.info.arch, sizeof listing.info.arch, "%s", arch);
-    listing.info.mock = mock;
-    return list_add(state, &listing);
-}
-
-int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_device_listing *listing),
-                   void *user, struct bw_err *err)
-{
-    struct list_state state = {.entry = entry, .user = user};
-    struct bw_err why;
-    int found = bw_kfd_list(ctx->sys, list_kfd, &state, &why);
-    if (found < 0 && !state.stopped) {
-        struct bw_device_listing listing = {.usable = false};
-        snprintf(listing.info.name, sizeof listing.info.name, "kfd+amd");
-        snprintf(listing.info.driver, sizeof listing.info.driver, "amd");
-        snprintf(listing.info.iface, sizeof listing.info.iface, "kfd");
-        bw_err_format(&why, listing.why, sizeof listing.why);
-        list_add(&state, &listing);
-    }
-    list_fixed(&state, "host:0", "host", "", "x86_64", false);
-    list_fixed(&state, "null", "null", "", "x86_64", false);
-    list_fixed(&state, "mockkfd+amd:0@gfx1100", "amd", "mockkfd", "gfx1100", true);
-    return state.stopped;
 }

@@ -25,9 +25,12 @@ struct bw_ctx_config {
     struct bw_sys *sys; /* OS seam to use for real devices; NULL: the host's. Not owned. */
     uint64_t timeline_start; /* first value of every queue's timeline: tests of rollover start just below 2^32
                                 or 2^64 */
+    const char *mock_faults; /* what befalls mock devices: specifications of bw_mock_fault_add, separated by
+                                semicolons, added when a mock machine is made; NULL: nothing */
 };
 
-/* Fills config with defaults and BW_DEV, BW_WAIT_MS, BW_HOST_THREADS, BW_MOCK_THREADS, BW_CACHE. Strings
+/* Fills config with defaults and BW_DEV, BW_WAIT_MS, BW_HOST_THREADS, BW_MOCK_THREADS, BW_MOCK_FAULTS,
+ * BW_CACHE. Strings
  * point into the environment. -EINVAL names a variable that cannot be parsed. */
 int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *err);
 

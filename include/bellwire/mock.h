@@ -47,6 +47,9 @@ struct bw_mock_stats {
     uint64_t wave_instructions, waves, dispatches, packets, sdma_packets, doorbells, interrupts, ioctls;
 };
 void bw_mock_stats(struct bw_sys *sys, struct bw_mock_stats *stats);
+/* The same of the machine that an open device lives in. -ENOTSUP: it is no mock. */
+struct bw_device;
+int bw_device_mock_stats(const struct bw_device *device, struct bw_mock_stats *stats);
 
 /* The last named error of an engine ("mec queue 1: packet at 0x40: unknown opcode 0x7f"), or "". Copied. */
 void bw_mock_last_error(struct bw_sys *sys, char *text, uint32_t text_size);
