@@ -244,7 +244,8 @@ static void mock_copies(void)
 static void mock_kernels_and_host(void)
 {
     struct bw_ctx_config config = {.size = sizeof config, .mock_threads = 1};
-    fuzz("mock and host", &config, (const char *const[]){"mockkfd+amd@gfx1100,vram=256M", "host:0", NULL}, true, 10);
+    fuzz("mock and host", &config, (const char *const[]){"mockkfd+amd@gfx1100,vram=256M", "host:0", NULL},
+         true, 10);
 }
 
 static void timelines_roll_over_meanwhile(void)
@@ -255,5 +256,6 @@ static void timelines_roll_over_meanwhile(void)
     fuzz("host from 2^64 - 41", &config, (const char *const[]){"host:0", "null", NULL}, false, 15);
 }
 
-BW_TEST_MAIN("hcq fuzz", {"one_host", one_host}, {"three_hosts", three_hosts}, {"null_copies", null_copies}, {"mock_copies", mock_copies}, {"mock_kernels_and_host", mock_kernels_and_host},
+BW_TEST_MAIN("hcq fuzz", {"one_host", one_host}, {"three_hosts", three_hosts}, {"null_copies", null_copies},
+             {"mock_copies", mock_copies}, {"mock_kernels_and_host", mock_kernels_and_host},
              {"timelines_roll_over_meanwhile", timelines_roll_over_meanwhile})

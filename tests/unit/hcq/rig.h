@@ -10,8 +10,8 @@
 
 enum { RIG_DEVICES_MAX = 4 };
 
-static const uint32_t rig_mix_gfx1100[] = {
-#include "tests/unit/hcq/mix_gfx1100.inc"
+static const uint32_t rig_kernels_gfx1100[] = {
+#include "tests/unit/hcq/kernels_gfx1100.inc"
 };
 
 struct rig {
@@ -27,11 +27,13 @@ static inline bool rig_program(struct rig *rig, uint32_t device)
 {
     uint64_t image_bytes;
     if (strcmp(bw_device_info(rig->devices[device])->driver, "amd") == 0)
-        return BW_OK(bw_program_load(rig->devices[device], rig_mix_gfx1100, sizeof rig_mix_gfx1100,
-                                     &rig->programs[device], &rig->err), &rig->err);
+        return BW_OK(bw_program_load(rig->devices[device], rig_kernels_gfx1100, sizeof rig_kernels_gfx1100,
+                                     &rig->programs[device], &rig->err),
+                     &rig->err);
     void *image = bw_test_file(BW_HOST_KERNELS_PIC, &image_bytes);
-    bool ok = BW_TRUE(image != NULL) &&
-              BW_OK(bw_program_load(rig->devices[device], image, image_bytes, &rig->programs[device], &rig->err), &rig->err);
+    bool ok = BW_TRUE(image != NULL) && BW_OK(bw_program_load(rig->devices[device], image, image_bytes,
+                                                              &rig->programs[device], &rig->err),
+                                              &rig->err);
     free(image);
     return ok;
 }
