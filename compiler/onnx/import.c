@@ -173,7 +173,6 @@ static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope
                              .input_count = node->input_count,
                              .output_count = node->output_count,
                              .opset = opset_of(session->opsets, node->domain)};
-    bw_node first_node = bw_ir_count(session->graph->ir);
     int rc = bw_onnx_iteration(&c);
     if (!rc)
         rc = call_inputs(&c, scope);
@@ -187,7 +186,7 @@ static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope
     for (uint32_t i = 0; !rc && i < node->output_count; i++) {
         if (!node->outputs[i] || !c.outputs[i])
             continue;
-        rc = bw_onnx_value_fold(session, c.outputs[i], first_node);
+        rc = bw_onnx_value_fold(session, c.outputs[i]);
         if (!rc)
             rc = scope_set(session, scope, node->outputs[i], c.outputs[i]);
     }

@@ -22,10 +22,11 @@
 enum {
     BW_ONNX_FOLD_ELEMENTS_MAX =
         1 << 16, /* larger constants stay expressions: weights that are only moved cost nothing so */
-    BW_ONNX_FOLD_WORK_MAX = 1 << 26,       /* element operations spent on folding one op */
+    BW_ONNX_FOLD_WORK_MAX = 1 << 26,   /* elements computed to fold one value */
+    BW_ONNX_DECIDE_WORK_MAX = 1 << 28, /* the same for one decision: a shape that takes longer is no shape */
     BW_ONNX_SPECIALIZE_ELEMENTS_MAX = 256, /* of an input whose values may be part of what a plan is for */
     BW_ONNX_CALL_DEPTH_MAX = 64, /* subgraphs and functions within each other, against recursive functions */
-    BW_ONNX_NODES_MAX = 1 << 22, /* nodes of one import, iterations of loops included, against endless ones */
+    BW_ONNX_NODES_MAX = 1 << 20, /* nodes of one import, iterations of loops included, against endless ones */
 };
 
 /* A value during import. Lives as long as the session. */
@@ -123,8 +124,8 @@ struct bw_onnx_value *bw_onnx_value_proto(struct bw_onnx_session *session, struc
 int bw_onnx_value_decide(struct bw_onnx_session *session, struct bw_onnx_value *value);
 /* The value's elements, as data: *dynamic is set when they change from run to run. */
 int bw_onnx_value_realize(struct bw_onnx_session *session, struct bw_onnx_value *value, bool *dynamic);
-/* Folds the tensor of a value that depends on no input. first_node: the ir's node count before the op. */
-int bw_onnx_value_fold(struct bw_onnx_session *session, struct bw_onnx_value *value, bw_node first_node);
+/* Folds the tensor of a value that depends on no input, unless that takes long. */
+int bw_onnx_value_fold(struct bw_onnx_session *session, struct bw_onnx_value *value);
 
 /* ---- import.c ---- */
 struct bw_onnx_op;

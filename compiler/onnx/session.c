@@ -254,6 +254,8 @@ static int realized(struct bw_onnx_session *session, struct wanted *list, void *
     for (size_t i = 0; !rc && i < list->values.count; i++) {
         struct bw_onnx_value *value = list->values.data[i];
         uint64_t place = 0;
+        if (value->host) /* listed twice: wanted, and read later too */
+            continue;
         bw_map_get(&list->places, value->tensor.id, &place);
         assert(place);
         value->host = data[place - 1];
@@ -297,6 +299,29 @@ int bw_onnx_session_realize(struct bw_onnx_session *session, struct bw_onnx_valu
 
 /* ---- folding and deciding ---- */
 
+/* Elements of all nodes that a tensor is made of, as far as they reach the limit. */
+static int work_of(struct bw_onnx_session *session, bw_tensor tensor, int64_t limit, int64_t *work)
+{
+    const struct bw_ir *ir = session->graph->ir;
+    BW_VEC(bw_node) stack = {0};
+    struct bw_map seen = {0};
+    int rc = bw_vec_push(&stack, tensor.id);
+    *work = 0;
+    while (!rc && stack.count && *work <= limit) {
+        bw_node node = stack.data[--stack.count];
+        uint64_t ignored;
+        if (bw_map_get(&seen, node, &ignored))
+            continue;
+        rc = bw_map_set(&seen, node, 1);
+        *work += bw_ir_elements(ir, node);
+        for (uint32_t s = 0; !rc && s < bw_ir_source_count(ir, node); s++)
+            rc = bw_vec_push(&stack, bw_ir_source(ir, node, s));
+    }
+    bw_vec_free(&stack);
+    bw_map_free(&seen);
+    return rc ? bw_fail(session->err, rc, "onnx", "work of a decision") : 0;
+}
+
 static int evaluate_fixed(struct bw_onnx_session *session, struct bw_onnx_value *value,
                           const void *const *inputs, uint32_t input_count)
 {
@@ -313,18 +338,27 @@ static int evaluate_fixed(struct bw_onnx_session *session, struct bw_onnx_value 
     return 0;
 }
 
-int bw_onnx_value_fold(struct bw_onnx_session *session, struct bw_onnx_value *value, bw_node first_node)
+int bw_onnx_value_fold(struct bw_onnx_session *session, struct bw_onnx_value *value)
 {
+    int64_t work;
     if (!is_unknown(value) || value->elements > BW_ONNX_FOLD_ELEMENTS_MAX ||
         !bw_tensor_is_constant(session->graph, value->tensor))
         return 0;
-    int64_t work = 0;
-    for (bw_node node = first_node; node < bw_ir_count(session->graph->ir); node++) {
-        work += bw_ir_elements(session->graph->ir, node);
-        if (work > BW_ONNX_FOLD_WORK_MAX)
-            return 0;
-    }
-    return evaluate_fixed(session, value, NULL, 0);
+    int rc = work_of(session, value->tensor, BW_ONNX_FOLD_WORK_MAX, &work);
+    return rc || work > BW_ONNX_FOLD_WORK_MAX ? rc : evaluate_fixed(session, value, NULL, 0);
+}
+
+static int evaluate_decision(struct bw_onnx_session *session, struct bw_onnx_value *value,
+                             const void *const *inputs, uint32_t input_count)
+{
+    int64_t work;
+    int rc = work_of(session, value->tensor, BW_ONNX_DECIDE_WORK_MAX, &work);
+    if (rc)
+        return rc;
+    if (work > BW_ONNX_DECIDE_WORK_MAX)
+        return bw_fail(session->err, -E2BIG, "onnx",
+                       "a shape or branch that takes more than %d steps to decide", BW_ONNX_DECIDE_WORK_MAX);
+    return evaluate_fixed(session, value, inputs, input_count);
 }
 
 /* The model inputs that a tensor reads, when all are small enough to specialise on; count 0 otherwise. */
@@ -381,7 +415,7 @@ static int decide_by_inputs(struct bw_onnx_session *session, struct bw_onnx_valu
     for (uint32_t i = 0; !rc && count && i < input_count; i++)
         inputs[i] = session->inputs.data[i].data;
     if (!rc && count)
-        rc = evaluate_fixed(session, value, inputs, input_count);
+        rc = evaluate_decision(session, value, inputs, input_count);
     for (uint32_t i = 0; !rc && count && i < input_count; i++)
         if (used[i])
             specialize(session, i);
@@ -404,7 +438,7 @@ int bw_onnx_value_decide(struct bw_onnx_session *session, struct bw_onnx_value *
         return 0;
     }
     if (bw_tensor_is_constant(session->graph, value->tensor))
-        return evaluate_fixed(session, value, NULL, 0);
+        return evaluate_decision(session, value, NULL, 0);
     rc = decide_by_inputs(session, value, &done);
     return rc || done ? rc : bw_onnx_session_realize(session, &value, 1);
 }
