@@ -7,7 +7,10 @@
  * The KFD knows one process, however often /dev/kfd is opened: a GPU's address space belongs to the first
  * render node descriptor that acquired it, and there is one event page, until the process ends
  * (kfd_process.c, kfd_events.c of the kernel). So these hang off the struct bw_sys and live until
- * bw_sys_destroy; closing a GPU frees only what that opening made. */
+ * bw_sys_destroy; closing a GPU frees only what that opening made.
+ *
+ * Not called: SET_MEMORY_POLICY (apertures of gfx7 and gfx8), SET_SCRATCH_BACKING_VA (schedulers without
+ * firmware; scratch comes with the dispatch), SET_TRAP_HANDLER (there is none). */
 #ifndef BW_IFACE_KFD_H
 #define BW_IFACE_KFD_H
 

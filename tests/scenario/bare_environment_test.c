@@ -164,6 +164,7 @@ static void each_lack_has_its_own_text_and_hint(void)
         {"forbidden by the cgroup", no_cgroup, 0, -EPERM, "open /dev/kfd", "cgroup forbids"},
         {"GPU in reset", in_reset, 0, -EAGAIN, "open /dev/kfd", "reset"},
         {"no such ioctl", old_kernel, ENOTTY, -ENOTTY, "GET_VERSION", ""},
+        {"another interface", old_kernel, 0, -ENOTSUP, "interface version: expected 1.x, observed 0.0", ""},
         {"properties make no sense", garbage, 0, -EPROTO, "gfx_target_version", ""},
         {"unreadable node", unreadable, 0, -EIO, "nodes/1/gpu_id", ""},
     };
