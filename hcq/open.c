@@ -141,12 +141,17 @@ static int name_collect(void *user, const struct bw_device_listing *listing)
     return 0;
 }
 
+/* Says which devices there are, after the hint that may be there. */
 static void existing_hint(struct bw_ctx *ctx, struct bw_err *err)
 {
     struct bw_text text = {0};
     struct bw_err ignored;
+    char first[sizeof err->hint];
+    if (!err)
+        return;
+    memcpy(first, err->hint, sizeof first);
     if (bw_device_list(ctx, name_collect, &text, &ignored) == 0 && text.length)
-        bw_err_hint(err, "there are: %s", bw_text_string(&text));
+        bw_err_hint(err, "%s%sthere are: %s", first, first[0] ? "; " : "", bw_text_string(&text));
     bw_text_free(&text);
 }
 
@@ -215,7 +220,6 @@ static int driver_open(struct bw_ctx *ctx, const struct bw_device_name *name, st
         return amd_open(ctx, name, device, sys, machine, err);
     bw_fail(err, -ENODEV, "hcq", "driver %s%s%s%s", name->driver, name->iface[0] ? " through " : "",
             name->iface, by_number ? "" : " by PCI address");
-    existing_hint(ctx, err);
     return -ENODEV;
 }
 
@@ -247,14 +251,14 @@ int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out,
         text = ctx->config.device ? ctx->config.device : default_name(ctx);
     int rc = bw_device_name_parse(text, &name, err);
     if (rc) {
-        if (err && !err->hint[0])
-            existing_hint(ctx, err);
+        bw_err_hint(err, "%s", ""); /* the parser's are all the names that could be: too many here */
+        existing_hint(ctx, err);
         return rc;
     }
     rc = driver_open(ctx, &name, &device, &sys, &machine, err);
     if (rc) {
         bw_machine_release(ctx, machine);
-        if (rc == -ENODEV && err && !err->hint[0])
+        if (rc == -ENODEV)
             existing_hint(ctx, err);
         return rc;
     }

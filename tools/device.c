@@ -1,5 +1,6 @@
 /* Opening contexts and devices for the subcommands. */
 #include <errno.h>
+#include <string.h>
 
 #include <bellwire/device.h>
 
@@ -21,7 +22,10 @@ int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **de
     struct bw_err err = {0};
     if (bw_device_open(ctx, option, device, &err)) {
         int status = bw_tool_fail(&err);
-        return err.code == -EINVAL ? BW_TOOL_USAGE : status;
+        /* What is no name at all names no device either. */
+        return !strcmp(err.subsystem, "name") ? BW_TOOL_NO_DEVICE
+               : err.code == -EINVAL          ? BW_TOOL_USAGE
+                                              : status;
     }
     const struct bw_device_info *info = bw_device_info(*device);
     if (!option && !bw_ctx_config(ctx)->device && info->mock)

@@ -8,9 +8,16 @@
 static int print_row(void *user, const struct bw_device_listing *listing)
 {
     const struct bw_device_info *info = &listing->info;
-    printf("%-28s %-8s %8.1f GiB  %-12s %s%s%s\n", info->name, info->arch, (double)info->vram_bytes / 0x1p30,
-           listing->usable ? "usable" : "not usable", info->product,
-           listing->why[0] && info->product[0] ? ": " : "", listing->why);
+    char memory[24] = "-";
+    if (info->vram_bytes >= 1u << 30)
+        snprintf(memory, sizeof memory, "%.1f GiB", (double)info->vram_bytes / 0x1p30);
+    else if (info->vram_bytes)
+        snprintf(memory, sizeof memory, "%.0f MiB", (double)info->vram_bytes / 0x1p20);
+    printf("%-24s %-8s %9s  ", info->name, info->arch[0] ? info->arch : "-", memory);
+    if (listing->usable)
+        printf("%s%s\n", info->product[0] ? info->product : "usable", info->mock ? " (mock)" : "");
+    else
+        printf("%s%snot usable: %s\n", info->product, info->product[0] ? ", " : "", listing->why);
     return 0;
 }
 
@@ -43,6 +50,8 @@ int bw_tool_devices(int argc, char **argv)
     if (status)
         return status;
     struct bw_err err = {0};
+    if (!args.json)
+        printf("%-24s %-8s %9s\n", "name", "arch", "memory");
     cJSON *document = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(document, "devices");
     int code =
         args.json ? bw_device_list(ctx, add_row, rows, &err) : bw_device_list(ctx, print_row, NULL, &err);

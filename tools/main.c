@@ -26,6 +26,22 @@ static void print_help(FILE *out)
             "skipped.\n");
 }
 
+int bw_tool_dispatch(int argc, char **argv)
+{
+    for (size_t i = 0; i < BW_COUNT_OF(commands); i++) {
+        if (strcmp(argv[0], commands[i].name))
+            continue;
+        for (int k = 1; k < argc && strcmp(argv[k], "--"); k++) {
+            if (!strcmp(argv[k], "--help") || !strcmp(argv[k], "-h")) {
+                printf("%s\n\nusage: bellwire %s %s\n", commands[i].summary, argv[0], commands[i].usage);
+                return BW_TOOL_DONE;
+            }
+        }
+        return commands[i].run(argc, argv);
+    }
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -41,18 +57,9 @@ int main(int argc, char **argv)
         printf("bellwire %s\n", BW_VERSION);
         return BW_TOOL_DONE;
     }
-    for (size_t i = 0; i < BW_COUNT_OF(commands); i++) {
-        if (strcmp(name, commands[i].name))
-            continue;
-        for (int k = 2; k < argc && strcmp(argv[k], "--"); k++) {
-            if (!strcmp(argv[k], "--help") || !strcmp(argv[k], "-h")) {
-                printf("%s\n\nusage: bellwire %s %s\n", commands[i].summary, name, commands[i].usage);
-                return BW_TOOL_DONE;
-            }
-        }
-        int status = commands[i].run(argc - 1, argv + 1);
+    int status = bw_tool_dispatch(argc - 1, argv + 1);
+    if (status >= 0)
         return fflush(stdout) || ferror(stdout) ? BW_TOOL_FAILED : status;
-    }
     fprintf(stderr, "bellwire: no subcommand named '%s'; `bellwire --help` lists them\n", name);
     return BW_TOOL_USAGE;
 }

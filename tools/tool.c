@@ -76,6 +76,27 @@ uint64_t bw_args_number(struct bw_args *args)
     return value << shift;
 }
 
+void bw_args_triple(struct bw_args *args, uint32_t triple[3])
+{
+    const char *text = bw_args_value(args), *at = text;
+    for (int i = 0; i < 3 && !args->failed; i++) {
+        char *end;
+        triple[i] = 1;
+        if (i && !*at)
+            continue;
+        errno = 0;
+        unsigned long long value = strtoull(at, &end, 0);
+        if (*at < '0' || *at > '9' || errno || !value || value > UINT32_MAX ||
+            (*end && (*end != ',' || i == 2 || !end[1]))) {
+            bw_tool_usage(args->tool, "%s: '%s' is not X,Y,Z, each from 1 to 4294967295", args->option, text);
+            args->failed = true;
+            return;
+        }
+        triple[i] = (uint32_t)value;
+        at = end + (*end == ',');
+    }
+}
+
 void bw_args_unknown(struct bw_args *args)
 {
     if (args->option)

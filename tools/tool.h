@@ -55,6 +55,8 @@ bool bw_args_is(const struct bw_args *args, const char *option);
 const char *bw_args_value(struct bw_args *args);
 /* The same as a non-negative number with optional K, M, G suffix (powers of 1024). */
 uint64_t bw_args_number(struct bw_args *args);
+/* "X,Y,Z" or "X" or "X,Y": what is missing is 1; numbers from 1 to 2^32 - 1. */
+void bw_args_triple(struct bw_args *args, uint32_t triple[3]);
 void bw_args_unknown(struct bw_args *args);
 /* What a tool returns when args.failed or args.help. */
 int bw_args_exit(const struct bw_args *args);
@@ -68,10 +70,33 @@ int bw_tool_usage(const char *tool, const char *format, ...) __attribute__((form
 int bw_tool_context(struct bw_ctx **ctx);
 struct bw_device;
 int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **device);
+/* One subcommand of commands.def with its own arguments, argv[0] being its name; -1: no such subcommand. */
+int bw_tool_dispatch(int argc, char **argv);
 /* Prints the document and frees it. */
 void bw_tool_print_json(struct cJSON *document);
 /* Reads a whole file ("-": standard input) of at most bytes_max. The caller frees *data. */
 int bw_tool_read_file(const char *path, uint64_t bytes_max, void **data, uint64_t *size_bytes,
                       struct bw_err *err);
+
+/* value.c: "f32[1,3,48,192]", "strings[2]", "sequence of 3", "none". */
+struct bw_tool_type {
+    char text[160];
+};
+struct bw_value;
+struct bw_array;
+struct bw_tool_type bw_tool_type(const struct bw_value *value);
+/* Element number i as a double; of 64-bit integers what a double keeps. */
+double bw_tool_element(const struct bw_array *array, int64_t i);
+/* Element number i in text, exactly. */
+struct bw_tool_type bw_tool_element_text(const struct bw_array *array, int64_t i);
+/* The first elements on one line, "..." after them when there are more. */
+void bw_tool_print_elements(FILE *out, const struct bw_array *array);
+/* mkdir -p of the last part. */
+int bw_tool_make_directory(const char *path, struct bw_err *err);
+/* Writes value to DIRECTORY/NAME.npy, '/' in the name as '_'; *path is the caller's (free). */
+int bw_tool_write_npy(const char *directory, const char *name, const struct bw_value *value, char **path,
+                      struct bw_err *err);
+/* Adds "dtype" and "shape" to the object. */
+void bw_tool_json_type(struct cJSON *object, const struct bw_value *value);
 
 #endif

@@ -264,7 +264,7 @@ int bw_amd_code_object_parse(struct bw_amd_code_object *object, const struct bw_
     rc = rc ? rc : find_symbol_table(object, err);
     rc = rc ? rc : bw_amd_relocations_prepare(object, err);
     rc = rc ? rc : bw_amd_metadata_read(object, err);
-    if (!rc && !object->kernels)
+    if (!rc && !object->kernel_count)
         rc = kernels_from_symbols(object, err);
     rc = rc ? rc : index_descriptors(object, err);
     if (!rc && object->image_bytes == 0)

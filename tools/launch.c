@@ -1,0 +1,190 @@
+/* bellwire launch: one code object, by hand. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bellwire/graph.h>
+#include <bellwire/mock.h>
+#include <bellwire/model.h>
+
+#include "base/bits.h"
+#include "compiler/io_npy.h"
+#include "tools/launch.h"
+#include "tools/tool.h"
+
+enum { OBJECT_BYTES_MAX = 1 << 30 };
+
+struct launch {
+    const char *object, *kernel_name, *device_name, *output;
+    uint32_t grid[3], block[3];
+    struct bw_launch_arguments arguments;
+    bool json;
+
+    struct bw_ctx *ctx;
+    struct bw_device *device;
+    struct bw_program *program;
+    struct bw_kernel *kernel;
+    double seconds;
+};
+
+static int parse_options(struct launch *launch, int argc, char **argv)
+{
+    struct bw_args args = bw_args_begin("launch", argc, argv);
+    while (bw_args_next(&args)) {
+        if (bw_args_is(&args, "--kernel"))
+            launch->kernel_name = bw_args_value(&args);
+        else if (bw_args_is(&args, "--grid"))
+            bw_args_triple(&args, launch->grid);
+        else if (bw_args_is(&args, "--block"))
+            bw_args_triple(&args, launch->block);
+        else if (bw_args_is(&args, "--device"))
+            launch->device_name = bw_args_value(&args);
+        else if (bw_args_is(&args, "--output"))
+            launch->output = bw_args_value(&args);
+        else if (bw_args_is(&args, "--arg"))
+            args.failed |= bw_launch_argument_parse(&launch->arguments, bw_args_value(&args)) != 0;
+        else if (args.positional && !launch->object)
+            launch->object = args.positional;
+        else
+            bw_args_unknown(&args);
+    }
+    launch->json = args.json;
+    if (args.failed)
+        return BW_TOOL_USAGE;
+    if (!launch->object || !launch->grid[0] || !launch->block[0])
+        return bw_tool_usage("launch", "a file, --grid and --block are needed");
+    return BW_TOOL_DONE;
+}
+
+static int load(struct launch *launch, struct bw_err *err)
+{
+    void *image = NULL;
+    uint64_t image_bytes = 0;
+    int rc = bw_tool_read_file(launch->object, OBJECT_BYTES_MAX, &image, &image_bytes, err);
+    if (!rc)
+        rc = bw_program_load(launch->device, image, image_bytes, &launch->program, err);
+    free(image);
+    return rc ? rc : bw_program_kernel(launch->program, launch->kernel_name, &launch->kernel, err);
+}
+
+static int count_check(const struct launch *launch, struct bw_err *err)
+{
+    const struct bw_kernel_info *info = bw_kernel_info(launch->kernel);
+    if (info->argument_count == launch->arguments.count)
+        return 0;
+    bw_fail(err, -EINVAL, "launch", "kernel %s: number of arguments", info->name);
+    bw_err_expected(err, "%u", info->argument_count);
+    bw_err_observed(err, "%u", launch->arguments.count);
+    if (!info->argument_count && info->argument_bytes)
+        bw_err_hint(err, "the code object does not describe them: add .amdgpu_metadata with .args");
+    return -EINVAL;
+}
+
+static int run(struct launch *launch, struct bw_err *err)
+{
+    struct bw_argument arguments[BW_LAUNCH_ARGUMENTS_MAX];
+    struct bw_launch call = {.arguments = arguments, .argument_count = launch->arguments.count};
+    struct bw_graph *graph = NULL;
+    struct bw_linked_graph *linked = NULL;
+    struct bw_sys *sys = bw_ctx_sys(launch->ctx);
+    uint64_t ticket = 0;
+    for (int i = 0; i < 3; i++) {
+        call.group_count[i].value = launch->grid[i];
+        call.group_size[i] = launch->block[i];
+    }
+    int rc = count_check(launch, err);
+    if (!rc)
+        rc = bw_launch_arguments_upload(&launch->arguments, launch->device, arguments, err);
+    if (!rc)
+        rc = bw_graph_create(launch->ctx, &graph, err);
+    if (!rc)
+        rc = bw_graph_kernel(graph, launch->kernel, &call, err);
+    if (!rc)
+        rc = bw_graph_link(graph, NULL, &linked, err);
+    uint64_t begin_ns = sys->ops->clock_ns(sys);
+    if (!rc)
+        rc = bw_linked_graph_replay(linked, NULL, &ticket, err);
+    if (!rc)
+        rc = bw_linked_graph_wait(linked, ticket, err);
+    launch->seconds = (double)(sys->ops->clock_ns(sys) - begin_ns) * 1e-9;
+    if (!rc)
+        rc = bw_launch_arguments_download(&launch->arguments, err);
+    bw_linked_graph_destroy(linked);
+    bw_graph_destroy(graph);
+    return rc;
+}
+
+/* The buffers after the run: written where --output says, and listed. */
+static int report_buffers(struct launch *launch, cJSON *rows, struct bw_err *err)
+{
+    int rc = launch->output ? bw_tool_make_directory(launch->output, err) : 0;
+    for (uint32_t i = 0; i < launch->arguments.count && !rc; i++) {
+        const struct bw_launch_argument *argument = &launch->arguments.at[i];
+        if (!argument->is_buffer)
+            continue;
+        char name[16], *path = NULL;
+        snprintf(name, sizeof name, "arg%u", i);
+        if (launch->output)
+            rc = bw_tool_write_npy(launch->output, name, &argument->value, &path, err);
+        if (rc) {
+            free(path);
+            return rc;
+        }
+        cJSON *row = cJSON_AddObjectToObject(rows, name);
+        bw_tool_json_type(row, &argument->value);
+        if (path)
+            cJSON_AddStringToObject(row, "file", path);
+        if (!launch->json) {
+            printf("%s %s: ", name, bw_tool_type(&argument->value).text);
+            bw_tool_print_elements(stdout, &argument->value.array);
+        }
+        free(path);
+    }
+    return rc;
+}
+
+static int report(struct launch *launch, struct bw_err *err)
+{
+    const char *kernel = bw_kernel_info(launch->kernel)->name, *device = bw_device_info(launch->device)->name;
+    cJSON *document = cJSON_CreateObject();
+    cJSON_AddStringToObject(document, "kernel", kernel);
+    cJSON_AddStringToObject(document, "device", device);
+    cJSON_AddNumberToObject(document, "seconds", launch->seconds);
+    struct bw_mock_stats stats = {0};
+    bool mock = bw_device_mock_stats(launch->device, &stats) == 0;
+    if (mock)
+        cJSON_AddNumberToObject(document, "wave_instructions", (double)stats.wave_instructions);
+    int rc = report_buffers(launch, cJSON_AddObjectToObject(document, "outputs"), err);
+    if (launch->json && !rc) {
+        bw_tool_print_json(document);
+        return 0;
+    }
+    cJSON_Delete(document);
+    if (!rc)
+        printf("%s on %s: %.6f s", kernel, device, launch->seconds);
+    if (!rc && mock)
+        printf(", %llu wave-instructions in %llu waves", (unsigned long long)stats.wave_instructions,
+               (unsigned long long)stats.waves);
+    if (!rc)
+        printf("\n");
+    return rc;
+}
+
+int bw_tool_launch(int argc, char **argv)
+{
+    struct launch launch = {0};
+    struct bw_err err = {0};
+    int status = parse_options(&launch, argc, argv);
+    if (!status)
+        status = bw_tool_context(&launch.ctx);
+    if (!status)
+        status = bw_tool_device(launch.ctx, launch.device_name, &launch.device);
+    if (!status && (load(&launch, &err) || run(&launch, &err) || report(&launch, &err)))
+        status = bw_tool_fail(&err);
+    bw_launch_arguments_free(&launch.arguments);
+    bw_program_destroy(launch.program);
+    bw_device_close(launch.device);
+    bw_ctx_destroy(launch.ctx);
+    return status;
+}
