@@ -81,8 +81,8 @@ enum bw_wave_stop {
 };
 
 struct bw_wave {
-    uint32_t sgpr[BW_SLOT_COUNT];
     int64_t budget; /* executed so far = granted - budget + ordinal of the next uop; below 0: poll */
+    uint32_t sgpr[BW_SLOT_COUNT]; /* not first: an operand offset of 0 means that there is none */
     int64_t granted;
     uint64_t counted; /* of those executed, what the worker's count has */
     struct bw_worker *worker;
@@ -109,6 +109,8 @@ struct bw_wave {
     struct bw_vreg shadow[BW_SLOT_COUNT]; /* shadow[i].lane[*] == sgpr[i], except SCC and our own slots */
     struct bw_vreg vgpr[];                /* then the constants */
 };
+_Static_assert(offsetof(struct bw_wave, sgpr) != 0,
+               "scratch with s0 as its address is told from scratch without");
 
 #define BW_AT(type, wave, offset) ((type *)(void *)((char *)(wave) + (offset)))
 #define BW_OFFSET_SGPR(index)     ((int32_t)(offsetof(struct bw_wave, sgpr) + 4 * (size_t)(index)))

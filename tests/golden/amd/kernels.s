@@ -15,7 +15,7 @@ vector_add:
   s_load_b32 s12, s[0:1], 0x2c
   s_waitcnt lgkmcnt(0)
   s_and_b32 s12, s12, 0xffff
-  v_mad_u32_u24 v1, s2, s12, v0
+  v_mad_u64_u32 v[1:2], null, s2, s12, v[0:1]
   s_mov_b32 s13, exec_lo
   v_cmpx_gt_u32_e64 s10, v1
   s_cbranch_execz .Lend
@@ -54,6 +54,7 @@ empty:
   .amdhsa_next_free_vgpr 8
   .amdhsa_next_free_sgpr 16
   .amdhsa_wavefront_size32 1
+  .amdhsa_float_denorm_mode_32 3
 .end_amdhsa_kernel
 .amdhsa_kernel empty
   .amdhsa_kernarg_size 0
