@@ -82,6 +82,10 @@ static void unknown_archs_are_refused(void)
     BW_TRUE(strstr(err.hint, "gfx1100") != NULL);
 }
 
-BW_TEST_MAIN("optimize", {"host_shapes_keep_values", host_shapes_keep_values},
-             {"gpu_shapes_keep_values", gpu_shapes_keep_values},
-             {"unknown_archs_are_refused", unknown_archs_are_refused})
+int main(void)
+{
+    static const struct bw_test tests[] = {{"host_shapes_keep_values", host_shapes_keep_values},
+                                           {"gpu_shapes_keep_values", gpu_shapes_keep_values},
+                                           {"unknown_archs_are_refused", unknown_archs_are_refused}};
+    return BW_HAVE_LLVM ? bw_test_run("optimize", tests, sizeof tests / sizeof tests[0]) : BW_TEST_SKIPPED;
+}

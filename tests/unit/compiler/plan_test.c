@@ -116,6 +116,11 @@ static void lifetimes_never_overlap(void)
     }
 }
 
-BW_TEST_MAIN("plan", {"lifetimes_never_overlap", lifetimes_never_overlap},
-             {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator},
-             {"mock_gpu_agrees_with_the_evaluator", mock_gpu_agrees_with_the_evaluator})
+int main(void)
+{
+    static const struct bw_test tests[] = {
+        {"lifetimes_never_overlap", lifetimes_never_overlap},
+        {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator},
+        {"mock_gpu_agrees_with_the_evaluator", mock_gpu_agrees_with_the_evaluator}};
+    return BW_HAVE_LLVM ? bw_test_run("plan", tests, sizeof tests / sizeof tests[0]) : BW_TEST_SKIPPED;
+}
