@@ -274,11 +274,11 @@ static inline void queue_submit(struct client *client, struct queue *queue, cons
     queue_ring(client, queue);
 }
 
-/* Waits up to two seconds of the machine's clock for a word. */
+/* Waits up to 20 seconds of the machine's clock for a word. */
 static inline bool wait_word(struct client *client, const void *word, uint32_t value)
 {
     const struct bw_sys_ops *ops = client->sys->ops;
-    uint64_t end = ops->clock_ns(client->sys) + 2000000000;
+    uint64_t end = ops->clock_ns(client->sys) + 20000000000;
     while (__atomic_load_n((const uint32_t *)word, __ATOMIC_ACQUIRE) != value) {
         if (ops->clock_ns(client->sys) >= end)
             return false;
@@ -292,7 +292,7 @@ static inline bool wait_error(struct client *client, const char *text)
 {
     const struct bw_sys_ops *ops = client->sys->ops;
     char error[512] = "";
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 40000; i++) {
         bw_mock_last_error(client->sys, error, sizeof error);
         if (strstr(error, text))
             return true;

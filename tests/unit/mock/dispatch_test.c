@@ -207,7 +207,7 @@ static void faults_name_address_and_kernel(void)
     struct launch l = plain(&f);
     l.argument = f.data.va + PAGE - 64; /* lanes 0 to 15 inside, 16 one past the end */
     submit(&f, store_ids, sizeof store_ids, &l, 1);
-    BW_EQ(event_wait(&f.c, memory_event.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, memory_event.id, 20000, &data, &result), 0);
     BW_EQ(result, 0);
     BW_EQ(data.memory.va, page_after);
     BW_EQ(data.memory.gpu_id, f.c.gpu_id);
@@ -220,7 +220,7 @@ static void faults_name_address_and_kernel(void)
     l = plain(&f);
     l.argument = 0; /* null */
     submit(&f, load_only, sizeof load_only, &l, 1);
-    BW_EQ(event_wait(&f.c, memory_event.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, memory_event.id, 20000, &data, &result), 0);
     BW_EQ(data.memory.va, 0);
     wait_error(&f.c, "memory fault at 0x0, read of unmapped memory");
     if (!renew(&f))
@@ -229,7 +229,7 @@ static void faults_name_address_and_kernel(void)
     l.entry += 1024;
     memcpy((char *)f.code.cpu + 1024, illegal, sizeof illegal);
     submit(&f, store_ids, sizeof store_ids, &l, 1);
-    BW_EQ(event_wait(&f.c, hw_event.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, hw_event.id, 20000, &data, &result), 0);
     BW_EQ(result, 0);
     BW_EQ(data.hw.gpu_id, f.c.gpu_id);
     wait_error(&f.c, "illegal instruction");
@@ -238,7 +238,7 @@ static void faults_name_address_and_kernel(void)
     l = plain(&f);
     l.entry = f.data.va + PAGE; /* no code there */
     submit(&f, store_ids, sizeof store_ids, &l, 1);
-    BW_EQ(event_wait(&f.c, memory_event.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, memory_event.id, 20000, &data, &result), 0);
     wait_error(&f.c, "fetch of unmapped memory");
     if (!renew(&f))
         return;

@@ -115,7 +115,7 @@ static void *wait_thread(void *user)
 {
     struct waiter *waiter = user;
     struct event_data data;
-    waiter->rc = event_wait(waiter->c, waiter->id, 5000, &data, &waiter->result);
+    waiter->rc = event_wait(waiter->c, waiter->id, 20000, &data, &waiter->result);
     return NULL;
 }
 
@@ -170,15 +170,15 @@ static void engines_interrupt(void)
         return;
     uint64_t mailbox_a = f.page.va + a.slot * 8, mailbox_b = f.page.va + b.slot * 8;
     queue_submit(&f.c, &compute, (const uint32_t[]){RELEASE_INTERRUPT(mailbox_a, a.id, a.id)}, 8);
-    BW_EQ(event_wait(&f.c, a.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, a.id, 20000, &data, &result), 0);
     BW_EQ(result, COMPLETE);
     BW_EQ(((uint64_t *)f.page.cpu)[a.slot], UINT64_MAX); /* the kernel acknowledged it */
     /* an id that says nothing: every mailbox is looked at */
     queue_submit(&f.c, &compute, (const uint32_t[]){RELEASE_INTERRUPT(mailbox_b, b.id, 0)}, 8);
-    BW_EQ(event_wait(&f.c, b.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, b.id, 20000, &data, &result), 0);
     BW_EQ(result, COMPLETE);
     queue_submit(&f.c, &sdma, (const uint32_t[]){5, lo(mailbox_b), hi(mailbox_b), b.id, 6, b.id}, 6);
-    BW_EQ(event_wait(&f.c, b.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, b.id, 20000, &data, &result), 0);
     BW_EQ(result, COMPLETE);
     /* an interrupt with no mailbox written wakes nobody */
     queue_submit(&f.c, &sdma, (const uint32_t[]){6, b.id}, 2);

@@ -162,7 +162,7 @@ static void interrupts_get_lost(void)
     BW_EQ(event_wait(&f.c, event.id, 30, &data, &result), 0);
     BW_EQ(result, 1);
     queue_submit(&f.c, &f.q, words, 6);
-    BW_EQ(event_wait(&f.c, event.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&f.c, event.id, 20000, &data, &result), 0);
     BW_EQ(result, 0);
     client_close(&f.c);
 }

@@ -204,7 +204,7 @@ static void read_only_memory_is_read_only(void)
     BW_EQ(client_ioctl(&c, 0x18, &map, sizeof map), 0);
     queue_submit(&c, &q, (const uint32_t[]){1, 63, 0, lo(args.va), hi(args.va), lo(m.va), hi(m.va)}, 7);
     queue_submit(&c, &q, (const uint32_t[]){5, lo(args.va + 8), hi(args.va), 1}, 4);
-    BW_EQ(event_wait(&c, event.id, 2000, &data, &result), 0);
+    BW_EQ(event_wait(&c, event.id, 20000, &data, &result), 0);
     BW_EQ(result, 0);
     BW_EQ(data.memory.va, args.va);
     BW_EQ(data.memory.read_only, 1);
