@@ -29,6 +29,7 @@
 struct bw_isa;
 struct bw_isa_pool;
 struct bw_mock;
+struct bw_mock_context;
 struct bw_mock_process;
 struct bw_mock_queue;
 struct bw_mock_events;
@@ -85,10 +86,23 @@ struct bw_mock_doorbell {
     _Atomic uint32_t bound;    /* a queue listens */
 };
 
+/* The device and its front (the model of a kernel driver) talk in one message interface.
+ * Front to device: DMA map and unmap (bw_mock_space_map, bw_mock_space_unmap), queues (bw_mock_queue_start,
+ * bw_mock_queue_halt) and, from the client directly, the doorbell (bw_mock_doorbell_write).
+ * Device to front: these, from any engine's thread, with no lock of the machine held. */
+struct bw_mock_front_ops {
+    /* An interrupt of a packet: its context id, of which valid_bits bits reach the interrupt handler. */
+    void (*interrupt)(struct bw_mock_context *context, uint32_t context_id, uint32_t valid_bits);
+    void (*memory_fault)(struct bw_mock_context *context, const struct bw_mock_violation *violation);
+    /* A queue stopped on something else than a memory fault. */
+    void (*exception)(struct bw_mock_context *context);
+};
+
 /* What a process has on one GPU (kfd_process_device of the kernel). */
 struct bw_mock_context {
     struct bw_mock_process *process;
     struct bw_mock_gpu *gpu;
+    const struct bw_mock_front_ops *front;
     bool acquired; /* ACQUIRE_VM was done */
     int render_fd; /* with this descriptor */
     uint64_t scratch_va, trap_va, trap_memory_va;

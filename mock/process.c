@@ -25,6 +25,7 @@ static struct bw_mock_process *process_create(struct bw_mock *machine)
     for (uint32_t i = 0; i < machine->gpu_count; i++) {
         process->contexts[i].process = process;
         process->contexts[i].gpu = &machine->gpus[i];
+        process->contexts[i].front = &bw_mock_kfd_front;
         process->contexts[i].render_fd = -1;
         bw_mock_space_init(&process->contexts[i].space);
     }

@@ -9,7 +9,6 @@
 
 #include "base/bits.h"
 #include "mock/engine/pm4.h"
-#include "mock/kfd/event.h"
 
 enum {
     PACKET_BYTES = 64,
@@ -92,7 +91,7 @@ static bool signal_completion(struct bw_mock_aql *packet, uint64_t signal,
             *progress = fault(packet, &violation);
             return false;
         }
-        bw_mock_events_interrupt(packet->queue->context, id, 32);
+        packet->queue->context->front->interrupt(packet->queue->context, id, 32);
     }
     return true;
 }

@@ -2,7 +2,6 @@
 #include "base/bits.h"
 #include "mock/engine/pm4.h"
 #include "mock/engine/registers.h"
-#include "mock/kfd/event.h"
 
 #include <string.h>
 
@@ -356,6 +355,6 @@ enum bw_mock_queue_progress bw_mock_pm4_release_mem(struct bw_mock_packet *packe
             return bw_mock_packet_fault(packet, &violation);
     }
     if (interrupt == RELEASE_INT_ONLY || interrupt == RELEASE_INT_CONFIRM || interrupt == RELEASE_INT_CONTEXT)
-        bw_mock_events_interrupt(queue->context, packet->words[6], 32);
+        queue->context->front->interrupt(queue->context, packet->words[6], 32);
     return BW_MOCK_QUEUE_MOVED;
 }

@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mock/kfd/event.h"
-
 enum {
     BLOCKED_NS_MIN = 20000,   /* a blocked queue looks at memory again after this, ... */
     BLOCKED_NS_MAX = 1000000, /* ... then ever more rarely: what the host writes cannot wake it */
@@ -229,7 +227,7 @@ enum bw_mock_queue_progress bw_mock_queue_fail(struct bw_mock_queue *queue, cons
     va_end(arguments);
     stop_queue(queue, BW_MOCK_QUEUE_FAILED);
     bw_mock_error_set(queue->machine, "%s: %.400s", queue->name, text);
-    bw_mock_events_hw_exception(queue->context);
+    queue->context->front->exception(queue->context);
     return BW_MOCK_QUEUE_STOPPED;
 }
 
@@ -270,6 +268,6 @@ enum bw_mock_queue_progress bw_mock_queue_fault(struct bw_mock_queue *queue,
                       violation->mapped ? "protected" : "unmapped", near);
     atomic_fetch_add(&context->evictions, 1);
     bw_mock_progress_signal(queue->machine);
-    bw_mock_events_memory_exception(context, violation);
+    context->front->memory_fault(context, violation);
     return BW_MOCK_QUEUE_STOPPED;
 }

@@ -2,7 +2,6 @@
 
 #include "base/bits.h"
 #include "mock/engine/registers.h"
-#include "mock/kfd/event.h"
 
 static struct bw_mock_space *space_of(const struct bw_mock_sdma_packet *packet)
 {
@@ -91,7 +90,7 @@ enum bw_mock_queue_progress bw_mock_sdma_fence(struct bw_mock_sdma_packet *packe
 
 enum bw_mock_queue_progress bw_mock_sdma_trap(struct bw_mock_sdma_packet *packet)
 {
-    bw_mock_events_interrupt(packet->queue->context, packet->words[1], 28);
+    packet->queue->context->front->interrupt(packet->queue->context, packet->words[1], 28);
     return BW_MOCK_QUEUE_MOVED;
 }
 

@@ -404,7 +404,7 @@ static void deliver(struct bw_mock_events *events, uint32_t context_id, uint32_t
     pthread_mutex_unlock(&events->lock);
 }
 
-void bw_mock_events_interrupt(struct bw_mock_context *context, uint32_t context_id, uint32_t valid_bits)
+static void take_interrupt(struct bw_mock_context *context, uint32_t context_id, uint32_t valid_bits)
 {
     struct bw_mock *machine = context->process->machine;
     struct bw_mock_fault fault;
@@ -420,7 +420,7 @@ void bw_mock_events_interrupt(struct bw_mock_context *context, uint32_t context_
         deliver(context->process->events, context_id, valid_bits);
 }
 
-void bw_mock_events_hw_exception(struct bw_mock_context *context)
+static void take_exception(struct bw_mock_context *context)
 {
     struct bw_mock_events *events = context->process->events;
     pthread_mutex_lock(&events->lock);
@@ -435,8 +435,7 @@ void bw_mock_events_hw_exception(struct bw_mock_context *context)
     pthread_mutex_unlock(&events->lock);
 }
 
-void bw_mock_events_memory_exception(struct bw_mock_context *context,
-                                     const struct bw_mock_violation *violation)
+static void take_memory_fault(struct bw_mock_context *context, const struct bw_mock_violation *violation)
 {
     struct bw_mock_events *events = context->process->events;
     bool writes = violation->access & (BW_MOCK_WRITE | BW_MOCK_ATOMIC);
@@ -456,3 +455,9 @@ void bw_mock_events_memory_exception(struct bw_mock_context *context,
     }
     pthread_mutex_unlock(&events->lock);
 }
+
+const struct bw_mock_front_ops bw_mock_kfd_front = {
+    .interrupt = take_interrupt,
+    .memory_fault = take_memory_fault,
+    .exception = take_exception,
+};

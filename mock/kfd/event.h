@@ -8,10 +8,9 @@
 
 struct bw_mock;
 struct bw_mock_buffer;
-struct bw_mock_context;
 struct bw_mock_events;
 struct bw_mock_process;
-struct bw_mock_violation;
+struct bw_mock_front_ops;
 struct mock_kfd_create_event_args;
 struct mock_kfd_wait_events_args;
 
@@ -33,10 +32,7 @@ int bw_mock_events_wait(struct bw_mock_events *events, struct mock_kfd_wait_even
 /* Wakes and fails whoever waits: the process ends. */
 void bw_mock_events_shutdown(struct bw_mock_events *events);
 
-/* Engines, from any thread: an interrupt with this context id of valid_bits bits; exceptions. */
-void bw_mock_events_interrupt(struct bw_mock_context *context, uint32_t context_id, uint32_t valid_bits);
-void bw_mock_events_hw_exception(struct bw_mock_context *context);
-void bw_mock_events_memory_exception(struct bw_mock_context *context,
-                                     const struct bw_mock_violation *violation);
+/* How the KFD takes what devices say: mailboxes and events. */
+extern const struct bw_mock_front_ops bw_mock_kfd_front;
 
 #endif
