@@ -145,7 +145,7 @@ struct bw_mock_cpu_map {
 };
 
 struct bw_mock {
-    struct bw_sys sys; /* first */
+    struct bw_sys sys; /* first, then host: see struct bw_mock_base */
     struct bw_sys *host;
     pthread_mutex_t lock;
     uint64_t seed;

@@ -1,4 +1,5 @@
 /* The OS seam of a mock machine. What the machine's tree does not own is the host's. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,16 +11,11 @@
 #include "mock/engine/queue.h"
 #include "mock/kfd/kfd.h"
 #include "mock/machine.h"
+#include "mock/pass.h"
 
-static void count(struct bw_sys *sys)
-{
-    __atomic_fetch_add(&sys->calls, 1, __ATOMIC_RELAXED);
-}
-
-static struct bw_sys *host_of(struct bw_sys *sys)
-{
-    return bw_mock_of(sys)->host;
-}
+static_assert(offsetof(struct bw_mock, sys) == offsetof(struct bw_mock_base, sys) &&
+                  offsetof(struct bw_mock, host) == offsetof(struct bw_mock_base, host),
+              "a machine begins as struct bw_mock_base");
 
 bool bw_mock_file_find(struct bw_mock *machine, int fd, struct bw_mock_file *file)
 {
@@ -32,26 +28,10 @@ bool bw_mock_file_find(struct bw_mock *machine, int fd, struct bw_mock_file *fil
     return false;
 }
 
-/* A text file of the tree becomes a small memfd, so that read, pread, poll and write work on it like on any
- * file. */
-static int open_text(const struct bw_mock_node *node)
-{
-    int fd = memfd_create("bellwire-mock-text", MFD_CLOEXEC);
-    size_t length = strlen(node->text);
-    if (fd < 0)
-        return -errno;
-    if (write(fd, node->text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET) < 0) {
-        int rc = errno ? -errno : -EIO;
-        close(fd);
-        return rc;
-    }
-    return fd;
-}
-
 /* machine.lock is held. */
 static int open_device(struct bw_mock *machine, const struct bw_mock_node *node)
 {
-    struct bw_mock_file file = {.kind = BW_MOCK_FILE_RENDER, .gpu = &machine->gpus[node->gpu]};
+    struct bw_mock_file file = {.kind = BW_MOCK_FILE_RENDER, .gpu = &machine->gpus[node->index]};
     if (bw_vec_reserve(&machine->files, 1))
         return -ENOMEM;
     if (node->kind == BW_MOCK_NODE_KFD) {
@@ -74,7 +54,7 @@ static int mock_open(struct bw_sys *sys, const char *path, int flags)
 {
     struct bw_mock *machine = bw_mock_of(sys);
     char resolved[BW_MOCK_PATH_BYTES];
-    count(sys);
+    bw_mock_count(sys);
     if (!bw_mock_tree_resolve(&machine->tree, path, resolved))
         return -ENAMETOOLONG;
     if (!bw_mock_tree_owns(resolved))
@@ -83,7 +63,7 @@ static int mock_open(struct bw_sys *sys, const char *path, int flags)
     if (!node)
         return -ENOENT;
     if (node->kind == BW_MOCK_NODE_TEXT)
-        return open_text(node);
+        return bw_mock_open_text(node);
     pthread_mutex_lock(&machine->lock);
     int fd = open_device(machine, node);
     pthread_mutex_unlock(&machine->lock);
@@ -94,7 +74,7 @@ static int mock_close(struct bw_sys *sys, int fd)
 {
     struct bw_mock *machine = bw_mock_of(sys);
     struct bw_mock_process *process = NULL;
-    count(sys);
+    bw_mock_count(sys);
     pthread_mutex_lock(&machine->lock);
     for (size_t i = 0; i < machine->files.count; i++) {
         if (machine->files.data[i].fd == fd) {
@@ -110,35 +90,11 @@ static int mock_close(struct bw_sys *sys, int fd)
     return machine->host->ops->close(machine->host, fd);
 }
 
-static int64_t mock_read(struct bw_sys *sys, int fd, void *data, uint64_t size_bytes)
-{
-    count(sys);
-    return host_of(sys)->ops->read(host_of(sys), fd, data, size_bytes);
-}
-
-static int64_t mock_write(struct bw_sys *sys, int fd, const void *data, uint64_t size_bytes)
-{
-    count(sys);
-    return host_of(sys)->ops->write(host_of(sys), fd, data, size_bytes);
-}
-
-static int64_t mock_pread(struct bw_sys *sys, int fd, void *data, uint64_t size_bytes, uint64_t offset)
-{
-    count(sys);
-    return host_of(sys)->ops->pread(host_of(sys), fd, data, size_bytes, offset);
-}
-
-static int64_t mock_pwrite(struct bw_sys *sys, int fd, const void *data, uint64_t size_bytes, uint64_t offset)
-{
-    count(sys);
-    return host_of(sys)->ops->pwrite(host_of(sys), fd, data, size_bytes, offset);
-}
-
 static int mock_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *argument)
 {
     struct bw_mock *machine = bw_mock_of(sys);
     struct bw_mock_file file;
-    count(sys);
+    bw_mock_count(sys);
     pthread_mutex_lock(&machine->lock);
     bool found = bw_mock_file_find(machine, fd, &file);
     pthread_mutex_unlock(&machine->lock);
@@ -274,7 +230,7 @@ static int mock_map(struct bw_sys *sys, const struct bw_map_request *request, st
     struct bw_mock *machine = bw_mock_of(sys);
     struct bw_mock_file file;
     struct bw_mock_fault fault;
-    count(sys);
+    bw_mock_count(sys);
     enum bw_mock_fault_action action = bw_mock_faults_check(&machine->faults, "map", -1, &fault);
     if (action == BW_MOCK_FAULT_FAIL)
         return -fault.error;
@@ -298,7 +254,7 @@ static int mock_unmap(struct bw_sys *sys, struct bw_region *region)
     bool doorbells = region->ops == &doorbell_ops, known = false;
     const void *base = (const void *)region->base;
     uint64_t size = region->size_bytes;
-    count(sys);
+    bw_mock_count(sys);
     if (!doorbells) {
         pthread_mutex_lock(&machine->lock);
         bw_mock_kfd_invalidate_user(machine, base, size);
@@ -319,25 +275,12 @@ static int mock_unmap(struct bw_sys *sys, struct bw_region *region)
     return rc;
 }
 
-static int mock_protect(struct bw_sys *sys, struct bw_region *region, bool writable, bool executable)
-{
-    count(sys);
-    return host_of(sys)->ops->protect(host_of(sys), region, writable, executable);
-}
-
-static int mock_poll(struct bw_sys *sys, struct bw_poll_request *requests, uint32_t request_count,
-                     uint64_t timeout_ns)
-{
-    count(sys);
-    return host_of(sys)->ops->poll(host_of(sys), requests, request_count, timeout_ns);
-}
-
 static int mock_list(struct bw_sys *sys, const char *path, int (*entry)(void *user, const char *name),
                      void *user)
 {
     struct bw_mock *machine = bw_mock_of(sys);
     char resolved[BW_MOCK_PATH_BYTES];
-    count(sys);
+    bw_mock_count(sys);
     if (!bw_mock_tree_resolve(&machine->tree, path, resolved))
         return -ENAMETOOLONG;
     if (!bw_mock_tree_owns(resolved))
@@ -352,20 +295,14 @@ static uint64_t mock_clock_ns(struct bw_sys *sys)
 
 static void mock_sleep_ns(struct bw_sys *sys, uint64_t duration_ns)
 {
-    count(sys);
+    bw_mock_count(sys);
     bw_mock_sleep_ns(bw_mock_of(sys), duration_ns);
-}
-
-static int mock_lock(struct bw_sys *sys, int fd, int *holder_pid)
-{
-    count(sys);
-    return host_of(sys)->ops->lock(host_of(sys), fd, holder_pid);
 }
 
 static int mock_pci_scan(struct bw_sys *sys, int (*found)(void *user, const struct bw_pci_id *id), void *user)
 {
     struct bw_mock *machine = bw_mock_of(sys);
-    count(sys);
+    bw_mock_count(sys);
     for (uint32_t i = 0; i < machine->gpu_count; i++) {
         const struct bw_mock_gpu *gpu = &machine->gpus[i];
         struct bw_pci_id id = {
@@ -382,12 +319,6 @@ static int mock_pci_scan(struct bw_sys *sys, int (*found)(void *user, const stru
             return rc;
     }
     return 0;
-}
-
-static int mock_read_batch(struct bw_sys *sys, struct bw_read_request *requests, uint32_t request_count)
-{
-    count(sys);
-    return host_of(sys)->ops->read_batch(host_of(sys), requests, request_count);
 }
 
 /* What is still open is closed. What is still mapped stays so: pages of a file that nobody else holds any
@@ -407,20 +338,20 @@ static void mock_destroy(struct bw_sys *sys)
 const struct bw_sys_ops bw_mock_sys_ops = {
     .open = mock_open,
     .close = mock_close,
-    .read = mock_read,
-    .write = mock_write,
-    .pread = mock_pread,
-    .pwrite = mock_pwrite,
+    .read = bw_mock_pass_read,
+    .write = bw_mock_pass_write,
+    .pread = bw_mock_pass_pread,
+    .pwrite = bw_mock_pass_pwrite,
     .ioctl = mock_ioctl,
     .map = mock_map,
     .unmap = mock_unmap,
-    .protect = mock_protect,
-    .poll = mock_poll,
+    .protect = bw_mock_pass_protect,
+    .poll = bw_mock_pass_poll,
     .list = mock_list,
     .clock_ns = mock_clock_ns,
     .sleep_ns = mock_sleep_ns,
-    .lock = mock_lock,
+    .lock = bw_mock_pass_lock,
     .pci_scan = mock_pci_scan,
-    .read_batch = mock_read_batch,
+    .read_batch = bw_mock_pass_read_batch,
     .destroy = mock_destroy,
 };

@@ -193,7 +193,7 @@ static void add_numbers(struct bw_mock *machine, const struct bw_mock_gpu *gpu, 
 static void add_pci_device(struct bw_mock *machine, const struct bw_mock_gpu *gpu)
 {
     const struct bw_mock_chip *chip = gpu->chip;
-    char address[32], device[128], text[256], render[64];
+    char address[32], device[128], text[256];
     snprintf(address, sizeof address, "0000:%02x:00.0", gpu->bus);
     snprintf(device, sizeof device, "/sys/devices/pci0000:00/%s", address);
     add_numbers(machine, gpu, device);
@@ -223,14 +223,14 @@ static void add_pci_device(struct bw_mock *machine, const struct bw_mock_gpu *gp
     snprintf(node, sizeof node, "%s/drm/renderD%u", device, gpu->render_minor);
     bw_mock_tree_add_link(&machine->tree, node, "/sys/class/drm/renderD%u", gpu->render_minor);
     bw_mock_tree_add_link(&machine->tree, node, "/sys/dev/char/226:%u", gpu->render_minor);
-    snprintf(render, sizeof render, "/dev/dri/renderD%u", gpu->render_minor);
-    bw_mock_tree_add_device(&machine->tree, BW_MOCK_NODE_RENDER, gpu->index, render);
+    bw_mock_tree_add_device(&machine->tree, BW_MOCK_NODE_RENDER, gpu->index, "/dev/dri/renderD%u",
+                            gpu->render_minor);
 }
 
 int bw_mock_topology_build(struct bw_mock *machine)
 {
     struct bw_mock_tree *tree = &machine->tree;
-    bw_mock_tree_add_device(tree, BW_MOCK_NODE_KFD, 0, "/dev/kfd");
+    bw_mock_tree_add_device(tree, BW_MOCK_NODE_KFD, 0, "/dev/%s", "kfd");
     bw_mock_tree_add_text(tree, "2\n", "%s/generation_id", TOPOLOGY);
     bw_mock_tree_add_text(tree, "platform_oem 0\nplatform_id 0\nplatform_rev 0\n", "%s/system_properties",
                           TOPOLOGY);

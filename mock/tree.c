@@ -10,17 +10,24 @@
 
 static void push_node(struct bw_mock_tree *tree, const struct bw_mock_node *node)
 {
-    if (!node->path || (node->kind == BW_MOCK_NODE_TEXT && !node->text) || bw_vec_push(&tree->nodes, *node)) {
+    if (!node->path || !node->text || bw_vec_push(&tree->nodes, *node)) {
         free(node->path);
         free(node->text);
         tree->failed = -ENOMEM;
     }
 }
 
-void bw_mock_tree_add_device(struct bw_mock_tree *tree, enum bw_mock_node_kind kind, uint32_t gpu,
-                             const char *path)
+void bw_mock_tree_add_device(struct bw_mock_tree *tree, enum bw_mock_node_kind kind, uint32_t index,
+                             const char *path_format, ...)
 {
-    push_node(tree, &(struct bw_mock_node){.path = strdup(path), .kind = kind, .gpu = gpu});
+    char path[BW_MOCK_PATH_BYTES];
+    va_list arguments;
+    va_start(arguments, path_format);
+    int length = vsnprintf(path, sizeof path, path_format, arguments);
+    va_end(arguments);
+    assert(length > 0 && (size_t)length < sizeof path);
+    push_node(tree,
+              &(struct bw_mock_node){.path = strdup(path), .text = strdup(""), .kind = kind, .index = index});
 }
 
 void bw_mock_tree_add_text(struct bw_mock_tree *tree, const char *text, const char *path_format, ...)

@@ -8,13 +8,19 @@
 
 #include "base/vec.h"
 
-enum bw_mock_node_kind { BW_MOCK_NODE_TEXT, BW_MOCK_NODE_KFD, BW_MOCK_NODE_RENDER };
+enum bw_mock_node_kind {
+    BW_MOCK_NODE_TEXT,
+    BW_MOCK_NODE_KFD,
+    BW_MOCK_NODE_RENDER,
+    BW_MOCK_NODE_CONFIG,
+    BW_MOCK_NODE_RESOURCE
+};
 
 struct bw_mock_node {
     char *path; /* absolute, no symbolic links */
     char *text; /* contents of a TEXT */
     enum bw_mock_node_kind kind;
-    uint32_t gpu; /* index, of a RENDER */
+    uint32_t index; /* of the GPU (RENDER) or of what a device calls it */
 };
 
 struct bw_mock_link {
@@ -29,8 +35,8 @@ struct bw_mock_tree {
 
 enum { BW_MOCK_PATH_BYTES = 512 };
 
-void bw_mock_tree_add_device(struct bw_mock_tree *tree, enum bw_mock_node_kind kind, uint32_t gpu,
-                             const char *path);
+void bw_mock_tree_add_device(struct bw_mock_tree *tree, enum bw_mock_node_kind kind, uint32_t index,
+                             const char *path_format, ...) __attribute__((format(printf, 4, 5)));
 void bw_mock_tree_add_text(struct bw_mock_tree *tree, const char *text, const char *path_format, ...)
     __attribute__((format(printf, 3, 4)));
 void bw_mock_tree_add_link(struct bw_mock_tree *tree, const char *to, const char *from_format, ...)
