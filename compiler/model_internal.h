@@ -60,6 +60,8 @@ struct bw_model {
     BW_VEC(struct bw_model_entry *) entries;
     struct bw_model_stats stats;
     struct bw_rng rng;
+    bool profile;
+    struct bw_plan *last_plan; /* of the last run on a device, NULL when it is gone */
 };
 
 /* bw_onnx_session.tensor_data of a model. */

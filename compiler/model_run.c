@@ -2,10 +2,13 @@
 #include "compiler/model_internal.h"
 
 #include <assert.h>
+#include <bellwire/graph.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "compiler/plan.h"
 
 static double seconds_now(void)
 {
@@ -21,6 +24,8 @@ static void entry_free(struct bw_model *model, struct bw_model_entry *entry)
     if (!entry)
         return;
     bw_plan_destroy(entry->plan);
+    if (model->last_plan == entry->plan)
+        model->last_plan = NULL;
     bw_tensor_graph_destroy(entry->graph);
     for (uint32_t i = 0; entry->inputs && i < model->input_count; i++)
         bw_value_free(&entry->inputs[i]);
@@ -413,6 +418,7 @@ static int entry_run(struct bw_model *model, struct bw_model_entry *entry, const
     entry->last_used = model->stats.runs;
     model->stats.nodes = entry->nodes;
     model->stats.plan = (struct bw_plan_stats){0};
+    model->last_plan = entry->plan;
     if (entry->plan)
         bw_plan_stats(entry->plan, &model->stats.plan);
     return rc;
@@ -431,8 +437,9 @@ static int run_fresh(struct bw_model *model, struct bw_device *device, const str
     if (!rc && can_keep(&import)) {
         rc = entry_make(&import, device, inputs, &entry, err);
         if (!rc && device && entry->tensor_count)
-            rc = bw_plan_create(entry->graph, device, entry->tensors, entry->tensor_count, NULL, &entry->plan,
-                                err);
+            rc = bw_plan_create(entry->graph, device, entry->tensors, entry->tensor_count,
+                                &(struct bw_plan_options){sizeof(struct bw_plan_options), model->profile},
+                                &entry->plan, err);
         model->stats.plans += !rc && entry->plan;
         if (!rc)
             rc = entry_run(model, entry, inputs, outputs, err);
@@ -466,6 +473,17 @@ int bw_model_run(struct bw_model *model, struct bw_device *device, const struct 
     rc = entry_run(model, entry, inputs, outputs, err);
     model->stats.run_seconds = seconds_now() - start;
     return rc;
+}
+
+void bw_model_profile(struct bw_model *model, bool on)
+{
+    model->profile = on;
+}
+
+uint32_t bw_model_calls(const struct bw_model *model, struct bw_call_profile *calls, uint32_t capacity)
+{
+    struct bw_linked_graph *linked = model->last_plan ? bw_plan_linked(model->last_plan) : NULL;
+    return linked ? bw_linked_graph_profile(linked, calls, capacity) : 0;
 }
 
 int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct bw_tensor_graph **graph,

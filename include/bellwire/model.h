@@ -119,6 +119,13 @@ struct bw_model_stats {
 };
 void bw_model_stats(const struct bw_model *model, struct bw_model_stats *stats);
 
+/* From the next plan on: every kernel and copy of a run on a device is stamped with its times. */
+void bw_model_profile(struct bw_model *model, bool on);
+/* The kernels and copies of the last run: returns their number, fills up to `capacity`. Names live as long as
+ * the plan. */
+struct bw_call_profile;
+uint32_t bw_model_calls(const struct bw_model *model, struct bw_call_profile *calls, uint32_t capacity);
+
 #ifdef __cplusplus
 }
 #endif

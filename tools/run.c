@@ -1,0 +1,236 @@
+/* bellwire run: an ONNX model, its inputs from files or made up, its outputs shown, written, compared. */
+#include "tools/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bellwire/device.h>
+
+#include "tools/progress.h"
+#include "tools/tool.h"
+
+enum { REPEAT_MAX = 1 << 20, TOP_MAX = 1 << 20 };
+
+int bw_run_bind(bw_run_bindings *bindings, const char *option, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        return bw_tool_usage("run", "%s '%s': expected NAME=%s", option, text,
+                             !strcmp(option, "--shape") ? "1x3x48x48" : "FILE");
+    struct bw_run_binding binding = {text, equals + 1, (size_t)(equals - text)};
+    return bw_vec_push(bindings, binding) ? BW_TOOL_FAILED : BW_TOOL_DONE;
+}
+
+bool bw_run_names(const struct bw_run_binding *binding, const char *name, uint32_t index)
+{
+    if (strlen(name) == binding->name_bytes && !memcmp(name, binding->name, binding->name_bytes))
+        return true;
+    char *end;
+    if (binding->name[0] != '@' || binding->name_bytes < 2 || binding->name[1] < '0' ||
+        binding->name[1] > '9')
+        return false;
+    return strtoul(binding->name + 1, &end, 10) == index && end == binding->name + binding->name_bytes;
+}
+
+static void parse_triple(struct bw_args *args, double values[3])
+{
+    const char *text = bw_args_value(args), *at = text;
+    for (int i = 0; i < 3 && !args->failed; i++) {
+        char *end;
+        values[i] = strtod(at, &end);
+        if (end != at && !*end && i == 0) { /* one for all */
+            values[1] = values[2] = values[0];
+            return;
+        }
+        if (end == at || *end != (i < 2 ? ',' : 0)) {
+            bw_tool_usage(args->tool, "%s: '%s' is not A,B,C", args->option, text);
+            args->failed = true;
+        }
+        at = end + 1;
+    }
+}
+
+static void parse_tolerance(struct bw_args *args, struct bw_run *run)
+{
+    const char *text = bw_args_value(args);
+    char *end = NULL;
+    if (args->failed)
+        return;
+    run->tolerance_rel = strtod(text, &end);
+    bool good = end != text && *end == ',';
+    const char *absolute = good ? end + 1 : text;
+    run->tolerance_abs = strtod(absolute, &end);
+    if (good && end != absolute && !*end && run->tolerance_rel >= 0 && run->tolerance_abs >= 0)
+        return;
+    bw_tool_usage(args->tool, "--tolerance: '%s' is not REL,ABS", text);
+    args->failed = true;
+}
+
+static void parse_count(struct bw_args *args, uint32_t most, uint32_t *count)
+{
+    uint64_t value = bw_args_number(args);
+    if (!args->failed && (value < 1 || value > most)) {
+        bw_tool_usage(args->tool, "%s: a number from 1 to %u", args->option, most);
+        args->failed = true;
+    }
+    *count = (uint32_t)value;
+}
+
+static void parse_picture_option(struct bw_args *args, struct bw_run *run)
+{
+    if (bw_args_is(args, "--png-bgr"))
+        run->picture.bgr = true;
+    else if (bw_args_is(args, "--png-mean"))
+        parse_triple(args, run->picture.mean);
+    else
+        parse_triple(args, run->picture.std);
+    for (int i = 0; i < 3 && !args->failed; i++) {
+        if (run->picture.std[i] == 0) {
+            bw_tool_usage("run", "--png-std: zero");
+            args->failed = true;
+        }
+    }
+}
+
+static void parse_option(struct bw_args *args, struct bw_run *run)
+{
+    if (bw_args_is(args, "--device"))
+        run->device_name = bw_args_value(args);
+    else if (bw_args_is(args, "--shape"))
+        args->failed |= bw_run_bind(&run->shapes, "--shape", bw_args_value(args)) != 0;
+    else if (bw_args_is(args, "--input"))
+        args->failed |= bw_run_bind(&run->inputs, "--input", bw_args_value(args)) != 0;
+    else if (bw_args_is(args, "--expect"))
+        args->failed |= bw_run_bind(&run->expects, "--expect", bw_args_value(args)) != 0;
+    else if (bw_args_is(args, "--output"))
+        run->output = bw_args_value(args);
+    else if (bw_args_is(args, "--profile"))
+        run->profile = bw_args_value(args);
+    else if (bw_args_is(args, "--tolerance"))
+        parse_tolerance(args, run);
+    else if (bw_args_is(args, "--top"))
+        parse_count(args, TOP_MAX, &run->top);
+    else if (bw_args_is(args, "--repeat"))
+        parse_count(args, REPEAT_MAX, &run->repeat);
+    else if (bw_args_is(args, "--seed"))
+        run->seed = bw_args_number(args);
+    else if (bw_args_is(args, "--evaluator")) /* for debugging: the oracle instead of a device */
+        run->evaluator = true;
+    else if (args->option && !strncmp(args->option, "--png-", 6) &&
+             (!strcmp(args->option + 6, "bgr") || !strcmp(args->option + 6, "mean") ||
+              !strcmp(args->option + 6, "std")))
+        parse_picture_option(args, run);
+    else if (args->positional && !run->model_path)
+        run->model_path = args->positional;
+    else
+        bw_args_unknown(args);
+}
+
+static int parse_options(struct bw_run *run, int argc, char **argv)
+{
+    struct bw_args args = bw_args_begin("run", argc, argv);
+    while (bw_args_next(&args))
+        parse_option(&args, run);
+    run->json = args.json;
+    if (args.failed)
+        return BW_TOOL_USAGE;
+    if (!run->model_path)
+        return bw_tool_usage("run", "a model is needed");
+    return BW_TOOL_DONE;
+}
+
+static double seconds_since(struct bw_run *run, uint64_t begin_ns)
+{
+    struct bw_sys *sys = bw_ctx_sys(run->ctx);
+    return (double)(sys->ops->clock_ns(sys) - begin_ns) * 1e-9;
+}
+
+static int load(struct bw_run *run)
+{
+    struct bw_err err = {0};
+    struct bw_sys *sys = bw_ctx_sys(run->ctx);
+    uint64_t begin_ns = sys->ops->clock_ns(sys);
+    if (bw_model_load(run->model_path, &run->model, &err))
+        return bw_tool_fail(&err);
+    run->load_seconds = seconds_since(run, begin_ns);
+    run->values = calloc(bw_model_input_count(run->model) + 1, sizeof *run->values);
+    run->outputs = calloc(bw_model_output_count(run->model) + 1, sizeof *run->outputs);
+    run->files = calloc(bw_model_output_count(run->model) + 1, sizeof *run->files);
+    if (run->values && run->outputs && run->files)
+        return BW_TOOL_DONE;
+    bw_fail(&err, -ENOMEM, "run", "values");
+    return bw_tool_fail(&err);
+}
+
+static void outputs_free(struct bw_run *run)
+{
+    for (uint32_t i = 0; run->outputs && i < bw_model_output_count(run->model); i++)
+        bw_value_free(&run->outputs[i]);
+}
+
+static int execute(struct bw_run *run)
+{
+    struct bw_err err = {0};
+    struct bw_sys *sys = bw_ctx_sys(run->ctx);
+    struct bw_progress *progress = bw_progress_begin("running", run->device);
+    int rc = 0;
+    bw_model_profile(run->model, run->profile != NULL);
+    for (uint32_t i = 0; i < run->repeat && !rc; i++) {
+        outputs_free(run);
+        uint64_t begin_ns = sys->ops->clock_ns(sys);
+        rc = bw_model_run(run->model, run->device, run->values, run->outputs, &err);
+        run->run_seconds_last = seconds_since(run, begin_ns);
+        if (i == 0 || run->run_seconds_last < run->run_seconds_min)
+            run->run_seconds_min = run->run_seconds_last;
+    }
+    bw_progress_end(progress);
+    if (!rc)
+        rc = bw_run_outputs_write(run, &err);
+    if (!rc && run->profile)
+        rc = bw_run_profile_write(run, &err);
+    return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
+}
+
+static void finish(struct bw_run *run)
+{
+    outputs_free(run);
+    for (uint32_t i = 0; run->values && i < bw_model_input_count(run->model); i++)
+        bw_value_free(&run->values[i]);
+    for (uint32_t i = 0; run->files && i < bw_model_output_count(run->model); i++)
+        free(run->files[i]);
+    free(run->values);
+    free(run->outputs);
+    free(run->files);
+    bw_model_destroy(run->model);
+    bw_device_close(run->device);
+    bw_ctx_destroy(run->ctx);
+    bw_vec_free(&run->shapes);
+    bw_vec_free(&run->inputs);
+    bw_vec_free(&run->expects);
+}
+
+int bw_tool_run(int argc, char **argv)
+{
+    struct bw_run run = {
+        .picture = {.std = {1, 1, 1}}, .tolerance_rel = 1e-3, .tolerance_abs = 1e-5, .repeat = 1};
+    int status = parse_options(&run, argc, argv);
+    if (!status)
+        status = bw_tool_context(&run.ctx);
+    if (!status)
+        status = load(&run);
+    if (!status)
+        status = bw_run_shapes_bind(&run);
+    if (!status)
+        status = bw_run_inputs_make(&run);
+    if (!status && !run.evaluator)
+        status = bw_tool_device(run.ctx, run.device_name, &run.device);
+    if (!status)
+        status = execute(&run);
+    if (!status) {
+        status = bw_run_expect(&run);
+        bw_run_report(&run);
+    }
+    finish(&run);
+    return status;
+}

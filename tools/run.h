@@ -1,0 +1,75 @@
+/* `bellwire run`: what its parts share. */
+#ifndef BW_TOOLS_RUN_H
+#define BW_TOOLS_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bellwire/model.h>
+
+#include "base/vec.h"
+
+struct cJSON;
+
+/* NAME=TEXT of the command line; NAME may be "@N". */
+struct bw_run_binding {
+    const char *name, *text;
+    size_t name_bytes;
+};
+typedef BW_VEC(struct bw_run_binding) bw_run_bindings;
+
+/* How pictures become tensors. */
+struct bw_run_picture_options {
+    double mean[3], std[3]; /* of the model's channels in their order; 0, 1 */
+    bool bgr;
+};
+
+struct bw_run {
+    const char *model_path, *device_name, *output, *profile;
+    bw_run_bindings shapes, inputs, expects;
+    struct bw_run_picture_options picture;
+    double tolerance_rel, tolerance_abs;
+    uint32_t top, repeat;
+    uint64_t seed;
+    bool json, evaluator;
+
+    struct bw_ctx *ctx;
+    struct bw_device *device; /* NULL: the evaluator */
+    struct bw_model *model;
+    struct bw_value *values;  /* inputs */
+    struct bw_value *outputs; /* of the last run */
+    char **files;             /* where outputs were written; entries may be NULL */
+    double load_seconds, run_seconds_min, run_seconds_last;
+
+    uint32_t expected, failed; /* comparisons made, and those that failed */
+    double max_abs_diff, max_rel_diff;
+};
+
+/* run.c: splits NAME=TEXT; prints and returns a bw_tool_exit code when there is no '='. */
+int bw_run_bind(bw_run_bindings *bindings, const char *option, const char *text);
+/* Whether the binding names value number `index` called `name`. */
+bool bw_run_names(const struct bw_run_binding *binding, const char *name, uint32_t index);
+
+/* run_inputs.c. Both print what is wrong and return a bw_tool_exit code. */
+int bw_run_shapes_bind(struct bw_run *run);
+/* Reads what is given, makes the rest up. */
+int bw_run_inputs_make(struct bw_run *run);
+
+/* run_picture.c: a .png as the input `declared`. -EINVAL: the input is no picture. */
+int bw_run_picture_read(const char *path, const struct bw_model_value *declared,
+                        const struct bw_run_picture_options *options, struct bw_value *value,
+                        struct bw_err *err);
+/* Reads .npy, .pb or .png by what the file holds. */
+int bw_run_file_read(const char *path, const struct bw_model_value *declared,
+                     const struct bw_run_picture_options *options, struct bw_value *value,
+                     struct bw_err *err);
+
+/* run_expect.c: compares outputs with what --expect names; prints what differs. */
+int bw_run_expect(struct bw_run *run);
+
+/* run_outputs.c */
+int bw_run_outputs_write(struct bw_run *run, struct bw_err *err);
+int bw_run_profile_write(const struct bw_run *run, struct bw_err *err);
+void bw_run_report(const struct bw_run *run);
+
+#endif

@@ -1,0 +1,219 @@
+/* Inputs of `bellwire run`: shapes, files, made-up values. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "compiler/io.h"
+#include "compiler/io_npy.h"
+#include "tools/run.h"
+#include "tools/tool.h"
+
+enum {
+    INTEGER_BELOW = 10,     /* made-up integers: small, so that they are indexes into most things */
+    ELEMENTS_MAX = 1 << 30, /* of a made-up input: 4 GiB of floats; more is a mistyped shape */
+    SNIFF_BYTES = 8,
+};
+
+/* ---- --shape ---- */
+
+static bool parse_dims(const char *text, uint32_t *rank, int64_t *dims)
+{
+    *rank = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        errno = 0;
+        if (*rank == BW_TENSOR_RANK_MAX || *at < '0' || *at > '9')
+            return false;
+        dims[(*rank)++] = strtoll(at, &end, 10);
+        if (errno || (*end && *end != 'x'))
+            return false;
+        if (!*end)
+            return true;
+        at = end;
+    }
+}
+
+static int usage_fail(const struct bw_err *err)
+{
+    bw_tool_fail(err);
+    return BW_TOOL_USAGE;
+}
+
+/* What names there are, for a hint. */
+static void inputs_hint(const struct bw_model *model, struct bw_err *err)
+{
+    char text[160] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < bw_model_input_count(model) && length < sizeof text; i++) {
+        struct bw_model_value value;
+        bw_model_input(model, i, &value);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i ? ", " : "", value.name);
+    }
+    bw_err_hint(err, "its inputs are: %s", text[0] ? text : "none");
+}
+
+static int shape_bind(struct bw_run *run, const struct bw_run_binding *binding)
+{
+    struct bw_err err = {0};
+    uint32_t rank;
+    int64_t dims[BW_TENSOR_RANK_MAX];
+    if (!parse_dims(binding->text, &rank, dims))
+        return bw_tool_usage("run", "--shape %s: expected sizes like 1x3x48x320", binding->name);
+    for (uint32_t i = 0; i < bw_model_input_count(run->model); i++) {
+        struct bw_model_value value;
+        bw_model_input(run->model, i, &value);
+        if (bw_run_names(binding, value.name, i))
+            return bw_model_bind_shape(run->model, value.name, rank, dims, &err) ? usage_fail(&err)
+                                                                                 : BW_TOOL_DONE;
+    }
+    char symbol[256];
+    snprintf(symbol, sizeof symbol, "%.*s", (int)binding->name_bytes, binding->name);
+    int rc = rank == 1 ? bw_model_bind(run->model, symbol, dims[0], &err)
+                       : bw_fail(&err, -ENOENT, "run", "--shape %s: no such input", symbol);
+    if (rc && !err.hint[0])
+        inputs_hint(run->model, &err);
+    return rc ? usage_fail(&err) : BW_TOOL_DONE;
+}
+
+int bw_run_shapes_bind(struct bw_run *run)
+{
+    int status = BW_TOOL_DONE;
+    for (size_t i = 0; i < run->shapes.count && !status; i++)
+        status = shape_bind(run, &run->shapes.data[i]);
+    return status;
+}
+
+/* ---- files ---- */
+
+int bw_run_file_read(const char *path, const struct bw_model_value *declared,
+                     const struct bw_run_picture_options *options, struct bw_value *value, struct bw_err *err)
+{
+    uint8_t start[SNIFF_BYTES] = {0};
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return bw_fail(err, -errno, "file", "%s", path);
+    size_t got = fread(start, 1, sizeof start, file);
+    fclose(file);
+    size_t length = strlen(path);
+    const char *suffix = length > 4 ? path + length - 4 : "";
+    if (!memcmp(start, "\x89PNG", 4) || !strcmp(suffix, ".png"))
+        return bw_run_picture_read(path, declared, options, value, err);
+    if (!memcmp(start, "\x93NUMPY", 6) || !strcmp(suffix, ".npy"))
+        return bw_npy_read(path, value, err);
+    if (!got || (strcmp(suffix, ".pb") != 0 && strcmp(suffix, "onnx") != 0))
+        return bw_fail(err, -EINVAL, "file", "%s is no .npy, .pb or .png", path);
+    return bw_pb_read(path, declared->kind, value, err);
+}
+
+/* Free dimensions with a name get the size that the file has, for the other inputs that share it. */
+static void symbols_learn(struct bw_run *run, const struct bw_model_value *declared,
+                          const struct bw_value *value)
+{
+    if (value->kind != BW_VALUE_ARRAY || !declared->has_shape || declared->rank != value->array.rank)
+        return;
+    for (uint32_t i = 0; i < declared->rank; i++)
+        if (declared->dims[i].size < 0 && declared->dims[i].symbol)
+            bw_model_bind(run->model, declared->dims[i].symbol, value->array.dims[i], NULL);
+}
+
+static int files_read(struct bw_run *run)
+{
+    for (size_t k = 0; k < run->inputs.count; k++) {
+        const struct bw_run_binding *binding = &run->inputs.data[k];
+        uint32_t count = bw_model_input_count(run->model), i = 0;
+        struct bw_model_value declared;
+        struct bw_err err = {0};
+        for (; i < count; i++) {
+            bw_model_input(run->model, i, &declared);
+            if (bw_run_names(binding, declared.name, i))
+                break;
+        }
+        if (i == count) {
+            bw_fail(&err, -ENOENT, "run", "--input %s: no such input", binding->name);
+            inputs_hint(run->model, &err);
+            return usage_fail(&err);
+        }
+        bw_value_free(&run->values[i]);
+        if (bw_run_file_read(binding->text, &declared, &run->picture, &run->values[i], &err))
+            return bw_tool_fail(&err);
+        symbols_learn(run, &declared, &run->values[i]);
+    }
+    return BW_TOOL_DONE;
+}
+
+/* ---- made-up values ---- */
+
+static void element_make(struct bw_array *array, int64_t i, struct bw_rng *rng)
+{
+    double unit = 2 * bw_rng_unit(rng) - 1;
+    uint64_t integer = bw_rng_below(rng, INTEGER_BELOW);
+    switch (array->dtype) {
+    case BW_F32:
+        ((float *)array->data)[i] = (float)unit;
+        return;
+    case BW_F64:
+        ((double *)array->data)[i] = unit;
+        return;
+    case BW_F16:
+        ((uint16_t *)array->data)[i] = bw_f16_from_f64(unit);
+        return;
+    case BW_BF16:
+        ((uint16_t *)array->data)[i] = bw_bf16_from_f64(unit);
+        return;
+    case BW_BOOL:
+        ((uint8_t *)array->data)[i] = integer & 1;
+        return;
+    default: /* little endian, small: the same bytes for every integer type */
+        memcpy((char *)array->data + (uint64_t)i * bw_dtype_bytes(array->dtype), &integer,
+               bw_dtype_bytes(array->dtype));
+    }
+}
+
+static int value_make(struct bw_run *run, uint32_t index, const struct bw_model_value *declared)
+{
+    struct bw_err err = {0};
+    struct bw_array array = {.dtype = declared->dtype};
+    if (declared->kind == BW_VALUE_NONE)
+        return BW_TOOL_DONE;
+    if (declared->kind != BW_VALUE_ARRAY) {
+        bw_fail(&err, -EINVAL, "run", "input '%s' is a %s", declared->name,
+                declared->kind == BW_VALUE_SEQUENCE ? "sequence" : "tensor of strings");
+        bw_err_hint(&err, "give it: --input %s=FILE.pb", declared->name);
+        return usage_fail(&err);
+    }
+    if (bw_model_input_shape(run->model, index, &array.rank, array.dims, &err)) {
+        if (!err.hint[0])
+            bw_err_hint(&err, "give it with --shape, or the input with --input");
+        return usage_fail(&err);
+    }
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < array.rank; i++)
+        if (__builtin_mul_overflow(elements, (uint64_t)array.dims[i], &elements) || elements > ELEMENTS_MAX) {
+            bw_fail(&err, -E2BIG, "run", "input '%s' has more than %d elements", declared->name,
+                    ELEMENTS_MAX);
+            return usage_fail(&err);
+        }
+    array.data = malloc(elements * bw_dtype_bytes(array.dtype) + 1);
+    if (!array.data) {
+        bw_fail(&err, -ENOMEM, "run", "input '%s'", declared->name);
+        return bw_tool_fail(&err);
+    }
+    struct bw_rng rng = {.state = run->seed * 1000003 + index}; /* inputs do not depend on each other */
+    for (uint64_t i = 0; i < elements; i++)
+        element_make(&array, (int64_t)i, &rng);
+    run->values[index] = (struct bw_value){.kind = BW_VALUE_ARRAY, .array = array};
+    return BW_TOOL_DONE;
+}
+
+int bw_run_inputs_make(struct bw_run *run)
+{
+    int status = files_read(run);
+    for (uint32_t i = 0; i < bw_model_input_count(run->model) && !status; i++) {
+        struct bw_model_value declared;
+        bw_model_input(run->model, i, &declared);
+        if (run->values[i].kind == BW_VALUE_NONE)
+            status = value_make(run, i, &declared);
+    }
+    return status;
+}

@@ -1,0 +1,80 @@
+/* Pictures as inputs: channels first, 0 to 1, normalised. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "compiler/io_png.h"
+#include "tools/run.h"
+
+/* ITU-R BT.601, as picture libraries turn colours to gray. */
+static const double gray_weights[3] = {0.299, 0.587, 0.114};
+
+/* 1 or 3, or 0: the input is no picture. */
+static uint32_t channels_of(const struct bw_model_value *declared)
+{
+    if (!declared->has_shape)
+        return 3;
+    if (declared->rank < 3 || declared->rank > 4)
+        return 0;
+    int64_t size = declared->dims[declared->rank - 3].size;
+    return size < 0 ? 3 : size == 1 || size == 3 ? (uint32_t)size : 0;
+}
+
+static double channel_value(const float *pixel, uint32_t channel, uint32_t channels,
+                            const struct bw_run_picture_options *options)
+{
+    double value = 0;
+    if (channels == 1)
+        for (int i = 0; i < 3; i++)
+            value += gray_weights[i] * (double)pixel[i];
+    else
+        value = (double)pixel[options->bgr ? 2 - channel : channel];
+    return value;
+}
+
+static void store(struct bw_array *array, uint64_t i, double value,
+                  const struct bw_run_picture_options *options, uint32_t channel)
+{
+    double normal = (value - options->mean[channel]) / options->std[channel];
+    if (array->dtype == BW_F32)
+        ((float *)array->data)[i] = (float)normal;
+    else if (array->dtype == BW_F16)
+        ((uint16_t *)array->data)[i] = bw_f16_from_f64(normal);
+    else /* u8: samples as they are in most files */
+        ((uint8_t *)array->data)[i] = (uint8_t)(value * 255 + 0.5);
+}
+
+int bw_run_picture_read(const char *path, const struct bw_model_value *declared,
+                        const struct bw_run_picture_options *options, struct bw_value *value,
+                        struct bw_err *err)
+{
+    struct bw_picture picture;
+    uint32_t channels = channels_of(declared);
+    bool dtype_fits = declared->dtype == BW_F32 || declared->dtype == BW_F16 || declared->dtype == BW_U8;
+    if (declared->kind != BW_VALUE_ARRAY || !channels || !dtype_fits) {
+        bw_fail(err, -EINVAL, "run", "%s: input '%s' takes no picture", path, declared->name);
+        bw_err_expected(err, "f32, f16 or u8 of 1 or 3 channels, CHW");
+        return -EINVAL;
+    }
+    int rc = bw_png_read(path, &picture, err);
+    if (rc)
+        return rc;
+    uint64_t plane = (uint64_t)picture.width * picture.height;
+    struct bw_array array = {.dtype = declared->dtype,
+                             .rank = declared->has_shape ? declared->rank : 4,
+                             .data = malloc(plane * channels * bw_dtype_bytes(declared->dtype))};
+    if (!array.data) {
+        bw_picture_free(&picture);
+        return bw_fail(err, -ENOMEM, "run", "%s", path);
+    }
+    array.dims[0] = 1;
+    array.dims[array.rank - 3] = channels;
+    array.dims[array.rank - 2] = picture.height;
+    array.dims[array.rank - 1] = picture.width;
+    for (uint32_t channel = 0; channel < channels; channel++)
+        for (uint64_t i = 0; i < plane; i++)
+            store(&array, channel * plane + i, channel_value(picture.rgb + 3 * i, channel, channels, options),
+                  options, channel);
+    bw_picture_free(&picture);
+    *value = (struct bw_value){.kind = BW_VALUE_ARRAY, .array = array};
+    return 0;
+}
