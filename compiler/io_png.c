@@ -1,5 +1,5 @@
-/* PNG through libpng: see io_png.h. */
-#include "compiler/io_png.h"
+/* PNG through libpng: see include/bellwire/picture.h. */
+#include <bellwire/picture.h>
 
 #include <errno.h>
 #include <png.h>

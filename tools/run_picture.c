@@ -2,7 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "compiler/io_png.h"
+#include <bellwire/picture.h>
+
 #include "tools/run.h"
 
 /* ITU-R BT.601, as picture libraries turn colours to gray. */

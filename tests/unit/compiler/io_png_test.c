@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/io_png.h"
+#include <bellwire/picture.h>
+
 
 struct sink {
     uint8_t bytes[4096];

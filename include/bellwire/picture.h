@@ -1,10 +1,14 @@
-/* Pictures in PNG files (libpng). */
-#ifndef BW_COMPILER_IO_PNG_H
-#define BW_COMPILER_IO_PNG_H
+/* Pictures, as models take them: read from PNG files. */
+#ifndef BW_PICTURE_H
+#define BW_PICTURE_H
 
 #include <stdint.h>
 
 #include <bellwire/err.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct bw_picture {
     uint32_t width, height;
@@ -22,5 +26,9 @@ int bw_png_parse(const char *name, const uint8_t *data, uint64_t size_bytes, str
                  struct bw_err *err);
 int bw_png_read(const char *path, struct bw_picture *picture, struct bw_err *err);
 void bw_picture_free(struct bw_picture *picture);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
