@@ -83,7 +83,7 @@ struct bw_dispatch {
     struct bw_operand group_count[3]; /* workgroups */
     uint32_t group_size[3];
     uint32_t dynamic_lds_bytes;
-    struct bw_operand argument_block; /* its address */
+    struct bw_operand argument_block; /* its address, aligned to 64 bytes */
 };
 
 enum bw_barrier_flags {

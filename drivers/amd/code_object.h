@@ -23,6 +23,7 @@ enum {
     BW_AMD_IMAGE_ALIGNMENT_MAX = 4096,    /* what a device allocation guarantees */
     BW_AMD_CODE_ALIGNMENT = 256,          /* COMPUTE_PGM holds address >> 8 */
     BW_AMD_ARGUMENT_BYTES_MAX = 64 << 10, /* hidden ones included; clang's own limit for OpenCL is 4 KiB */
+    BW_AMD_ARGUMENT_ALIGNMENT = 64,       /* of argument blocks, as driver.h promises them */
     BW_AMD_ARGUMENTS_MAX = 4096,          /* 64 KiB of 8-byte arguments, halved */
     BW_AMD_KERNELS_MAX = 65536,
     BW_AMD_GOT_SLOTS_MAX = 1024, /* symbols of default visibility; slots are searched one by one */

@@ -67,7 +67,7 @@ static bool signal_arrived(const struct bw_amd_device *device, const uint32_t *w
     if (bw_amd_bits_unpack(BW_AMD_PM4_RELEASE_MEM_DATA_SEL, words[2]) != BW_AMD_RELEASE_DATA_64 || va % 8 ||
         va == device->mailbox_va || !cpu_view(device, va, 8, &region, &offset))
         return false;
-    return (int64_t)(bw_rd64(region, offset) - value) >= 0;
+    return (int64_t)(bw_amd_load64(region, offset) - value) >= 0;
 }
 
 struct walk {
@@ -170,10 +170,10 @@ static void describe_fault(struct bw_amd_device *device, const struct bw_fault *
             device->base.describer.describe(device->base.describer.user, fault->va, nearest, sizeof nearest);
         bw_err_observed(err, "%s", nearest);
     } else {
+        const char *what = fault->kind == BW_FAULT_LOST ? "the device is gone" : "hardware exception";
         bw_fail(err, -EIO, subsystem, "%s%s%s", where, where[0] ? ": " : "",
-                fault->kind == BW_FAULT_LOST ? "the device is gone" : "hardware exception");
-        bw_err_observed(err, "%s%sreset type %u, cause %u", fault->text, fault->text[0] ? ": " : "",
-                        fault->reset_type, fault->reset_cause);
+                fault->text[0] ? fault->text : what);
+        bw_err_observed(err, "reset type %u, cause %u", fault->reset_type, fault->reset_cause);
     }
     if (fault->kind == BW_FAULT_MEMORY && fault->text[0])
         bw_err_hint(err, "%s", fault->text);

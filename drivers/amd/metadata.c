@@ -193,9 +193,10 @@ static int add_visible(struct bw_amd_code_kernel *kernel, const char *kind, cons
     for (size_t i = 0; i < BW_COUNT_OF(value_kinds); i++) {
         if (strcmp(value_kinds[i].name, kind) != 0)
             continue;
-        if (value_kinds[i].kind == BW_ARGUMENT_BUFFER && size_bytes != sizeof(uint64_t))
-            return bw_fail(err, -EINVAL, subsystem, "metadata of %s: a buffer of %u bytes", kernel->name,
-                           size_bytes);
+        if (value_kinds[i].kind == BW_ARGUMENT_BUFFER &&
+            (size_bytes != sizeof(uint64_t) || offset % sizeof(uint64_t)))
+            return bw_fail(err, -EINVAL, subsystem, "metadata of %s: a buffer of %u bytes at %u",
+                           kernel->name, size_bytes, offset);
         struct bw_argument_info *info = &kernel->arguments[kernel->argument_count++];
         info->kind = value_kinds[i].kind;
         info->offset = offset;
@@ -285,6 +286,10 @@ static int read_kernel(struct bw_amd_code_object *object, struct bw_amd_code_ker
     rc = rc ? rc : map_u32(map, ".max_flat_workgroup_size", 0, &kernel->group_size_max, kernel->name, err);
     rc = rc ? rc
             : map_u32(map, ".wavefront_size", object->arch->wave_size, &kernel->wave_size, kernel->name, err);
+    if (!rc &&
+        (!bw_is_pow2(kernel->argument_alignment) || kernel->argument_alignment > BW_AMD_ARGUMENT_ALIGNMENT))
+        rc = bw_fail(err, -E2BIG, subsystem, "metadata of %s: arguments aligned to %u, at most %u is kept",
+                     kernel->name, kernel->argument_alignment, BW_AMD_ARGUMENT_ALIGNMENT);
     rc = rc ? rc : read_required_size(kernel, map, err);
     return rc ? rc : read_arguments(object, kernel, map, err);
 }

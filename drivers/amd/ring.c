@@ -5,9 +5,7 @@
 
 #include "base/bits.h"
 
-/* The engine writes its read pointer while we look: one atomic access, and what it says is behind it was
- * really read. */
-static uint64_t shared_load(const struct bw_region *region, uint64_t offset)
+uint64_t bw_amd_load64(const struct bw_region *region, uint64_t offset)
 {
     if (region->ops)
         return bw_rd64(region, offset);
@@ -30,14 +28,14 @@ void bw_amd_ring_start(struct bw_amd_ring *ring)
 {
     assert(bw_is_pow2(ring->size_words) && ring->words.size_bytes >= (uint64_t)ring->size_words * 4);
     assert(ring->pointer_scale == 1 || ring->pointer_scale == 4);
-    uint64_t pointer = shared_load(&ring->pointers, ring->write_offset);
+    uint64_t pointer = bw_amd_load64(&ring->pointers, ring->write_offset);
     assert(pointer % ring->pointer_scale == 0);
     ring->put = pointer / ring->pointer_scale;
 }
 
 uint64_t bw_amd_ring_read_pointer(const struct bw_amd_ring *ring)
 {
-    return shared_load(&ring->pointers, ring->read_offset);
+    return bw_amd_load64(&ring->pointers, ring->read_offset);
 }
 
 uint32_t bw_amd_ring_space(const struct bw_amd_ring *ring)

@@ -20,6 +20,9 @@ struct bw_amd_ring {
     uint64_t put;           /* words written since ever */
 };
 
+/* A word that an engine may be writing: one atomic access, and what it says is done can be read after it. */
+uint64_t bw_amd_load64(const struct bw_region *region, uint64_t offset);
+
 /* Takes over where the write pointer in memory stands, so that a ring that was used before goes on. */
 void bw_amd_ring_start(struct bw_amd_ring *ring);
 /* Words that can be written now. The last word of the ring stays free: equal pointers mean empty. */

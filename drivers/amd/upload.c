@@ -35,12 +35,7 @@ static int upload_open(struct bw_amd_device *device, struct bw_err *err)
 
 static uint64_t signal_read(const struct bw_amd_device *device)
 {
-    const struct bw_region *region = &device->upload_memory.cpu;
-    if (region->ops)
-        return bw_rd64(region, UPLOAD_SIGNAL_OFFSET);
-    return __atomic_load_n(
-        (const volatile uint64_t *)((const volatile char *)region->base + UPLOAD_SIGNAL_OFFSET),
-        __ATOMIC_ACQUIRE);
+    return bw_amd_load64(&device->upload_memory.cpu, UPLOAD_SIGNAL_OFFSET);
 }
 
 static int upload_wait(struct bw_amd_device *device, struct bw_err *err)

@@ -249,6 +249,37 @@ static void faults_are_named_and_survived(void)
     kernels_close(&k);
 }
 
+/* S8: a kernel that never ends gives no fault, it just does not end; a reset takes it off the queue, and the
+ * next kernel runs. An illegal instruction is an exception that names the kernel. */
+static void hangs_and_exceptions_are_survived(void)
+{
+    struct kernels k;
+    if (kernels_open(&k, compile(2))) {
+        struct bw_kernel *endless, *illegal;
+        struct bw_encoder e = {0};
+        struct amd_launch forever = {
+            {1, 1, 1}, {32, 1, 1}, {k.mock.signals.address + 8 * AMD_MOCK_SIGNAL_STRIDE}};
+        struct amd_launch once = {{1, 1, 1}, {32, 1, 1}, {k.out.address}};
+        BW_OK(k.mock.ops->program_kernel(k.program, "endless", &endless, &k.mock.err), &k.mock.err);
+        BW_OK(k.mock.ops->program_kernel(k.program, "illegal", &illegal, &k.mock.err), &k.mock.err);
+        BW_OK(amd_mock_encode_launch(&k.mock, &e, endless, &forever, 0), &k.mock.err);
+        k.mock.ops->encode_signal(k.mock.compute, &e, amd_mock_signal(&k.mock, 2), bw_operand_constant(1),
+                                  true);
+        BW_EQ(amd_mock_submit(&k.mock, k.mock.compute, &e), 0);
+        for (int i = 0; i < 20; i++)
+            k.mock.ops->wait_interrupt(k.mock.device, 1000000);
+        BW_EQ(amd_mock_signal_read(&k.mock, 2), 0);
+        BW_EQ(k.mock.ops->query_fault(k.mock.device, &k.mock.err), 0);
+        BW_OK(k.mock.ops->reset(k.mock.device, &k.mock.err), &k.mock.err);
+        check_lds(&k);
+        BW_EQ(amd_mock_launch(&k.mock, illegal, &once), -EIO);
+        BW_TRUE(strstr(k.mock.err.what, "compute queue 0, kernel illegal: ") == k.mock.err.what);
+        BW_OK(k.mock.ops->reset(k.mock.device, &k.mock.err), &k.mock.err);
+        check_lds(&k);
+    }
+    kernels_close(&k);
+}
+
 int main(void)
 {
     static const struct bw_test tests[] = {
@@ -256,6 +287,7 @@ int main(void)
         {"compiled_kernels_run_at_every_level", compiled_kernels_run_at_every_level},
         {"scratch_growth_leaves_old_commands_correct", scratch_growth_leaves_old_commands_correct},
         {"faults_are_named_and_survived", faults_are_named_and_survived},
+        {"hangs_and_exceptions_are_survived", hangs_and_exceptions_are_survived},
     };
     bool has_compiler = system("clang-19 --version >/dev/null 2>&1") == 0;
     int rc = bw_test_run("amd kernels", tests, has_compiler ? BW_COUNT_OF(tests) : 1);

@@ -79,3 +79,15 @@ kernel void store_at(global u32 *target, u32 value)
 {
     target[__builtin_amdgcn_workitem_id_x()] = value;
 }
+
+kernel void endless(global u32 *flag)
+{
+    while (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0) {
+    }
+}
+
+kernel void illegal(global u32 *out)
+{
+    *out = 1;
+    __asm__ volatile(".long 0xbfffffff"); // no instruction has this encoding
+}
