@@ -67,8 +67,9 @@ static void small_copies_at_every_alignment(void)
     amd_mock_close(&mock);
 }
 
-/* Around the packet's maximum, 1 GiB, inside VRAM: the first and last bytes, and what lies beside them. */
-static void copies_around_the_maximum(void)
+/* Half a GiB into VRAM and back, at odd addresses. Copies past one packet are cut in unit.drivers.amd.device:
+ * moving gigabytes here would only measure the host. */
+static void copies_at_far_offsets(void)
 {
     enum { MARK = 16 };
     struct amd_mock mock;
@@ -92,4 +93,4 @@ static void copies_around_the_maximum(void)
 }
 
 BW_TEST_MAIN("amd copies of every size", {"small_copies_at_every_alignment", small_copies_at_every_alignment},
-             {"copies_around_the_maximum", copies_around_the_maximum})
+             {"copies_at_far_offsets", copies_at_far_offsets})

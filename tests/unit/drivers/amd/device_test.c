@@ -339,6 +339,35 @@ static void limits_are_named(void)
     fixture_close(&f);
 }
 
+/* Argument blocks of exactly the limit, with and without a dispatch packet behind them. */
+static void arguments_at_the_limit(void)
+{
+    struct fixture f;
+    if (!fixture_open(&f))
+        return;
+    struct elf_file file = elf_file_read("kernels.rel.elf");
+    uint32_t limit = BW_AMD_ARGUMENT_BYTES_MAX;
+    memcpy(elf_content(&file, ".rodata") + 8, &limit, 4);
+    memcpy(elf_content(&file, ".rodata") + 64 + 8, &limit, 4);
+    struct bw_program *program;
+    if (BW_OK(f.ops->program_load(f.device, file.data, file.size_bytes, &program, &f.err), &f.err)) {
+        static const char *const names[] = {"vector_add", "empty"};
+        for (uint32_t i = 0; i < 2; i++) {
+            struct bw_kernel *kernel;
+            struct bw_encoder block = {0};
+            struct bw_dispatch dispatch = dispatch_of(1, 64, 0x1000);
+            BW_OK(f.ops->program_kernel(program, names[i], &kernel, &f.err), &f.err);
+            BW_EQ(kernel->info.argument_bytes, limit + 64 * i);
+            BW_OK(f.ops->argument_block(kernel, &dispatch, &block, &f.err), &f.err);
+            BW_EQ(block.count, (limit + 64 * i) / 4);
+            bw_encoder_free(&block);
+        }
+        f.ops->program_destroy(program);
+    }
+    free(file.data);
+    fixture_close(&f);
+}
+
 static void compute_synchronisation_words(void)
 {
     struct fixture f;
@@ -597,7 +626,7 @@ BW_TEST_MAIN("amd device", {"unknown_chips_are_refused_by_name", unknown_chips_a
              {"user_sgprs_follow_the_property_bits", user_sgprs_follow_the_property_bits},
              {"argument_blocks_hold_the_hidden_arguments", argument_blocks_hold_the_hidden_arguments},
              {"dispatch_packets_follow_the_arguments", dispatch_packets_follow_the_arguments},
-             {"limits_are_named", limits_are_named},
+             {"limits_are_named", limits_are_named}, {"arguments_at_the_limit", arguments_at_the_limit},
              {"compute_synchronisation_words", compute_synchronisation_words},
              {"copy_synchronisation_words", copy_synchronisation_words},
              {"copies_are_cut_at_the_maximum", copies_are_cut_at_the_maximum},
