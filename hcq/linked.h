@@ -132,6 +132,20 @@ void bw_inputs_free(struct bw_inputs *inputs);
 /* Checks the replay's inputs and fills the table. */
 int bw_inputs_take(struct bw_linked_graph *linked, const struct bw_replay *replay, struct bw_err *err);
 
+/* commands.c */
+/* What a replay does, in order: a command buffer given to a queue, or a wait of the host for that queue. */
+struct bw_linked_command {
+    struct bw_device *device;
+    const char *queue_label; /* "compute 0" */
+    bool copy;               /* the queue is a copy engine's */
+    bool host_wait;
+    const uint32_t *words; /* of the first instance, patched as its last replay left them */
+    uint32_t word_count;
+};
+/* False when there are no more. Nothing may replay the graph meanwhile. */
+bool bw_linked_graph_command(const struct bw_linked_graph *linked, uint32_t index,
+                             struct bw_linked_command *command);
+
 /* profile.c */
 int bw_profile_make(struct bw_linked_graph *linked, const struct bw_plan *plan, struct bw_encoded *encoded,
                     struct bw_err *err);

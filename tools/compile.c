@@ -1,0 +1,240 @@
+/* bellwire compile: what a model becomes, with no device. */
+#include "tools/compile.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "compiler/plan.h"
+#include "tools/progress.h"
+#include "tools/run.h"
+#include "tools/tool.h"
+
+static const struct {
+    const char *name;
+    uint32_t what;
+} dumps[] = {
+    {"graph", BW_DUMP_GRAPH},
+    {"kernels", BW_DUMP_KERNELS},
+    {"ir", BW_DUMP_LINEAR},
+    {"asm", BW_DUMP_ASSEMBLY},
+    {"queues", 0},
+};
+
+struct compile {
+    struct bw_run run; /* the model, its shapes and inputs */
+    const char *arch;
+    uint32_t dump;
+    bool queues;
+    struct bw_target target;
+    struct bw_tensor_graph *graph;
+    bw_tensor *outputs;
+    uint32_t output_count;
+};
+
+static int parse_dump(struct compile *compile, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, ","), i = 0;
+        while (i < BW_COUNT_OF(dumps) &&
+               (strlen(dumps[i].name) != length || memcmp(dumps[i].name, text, length) != 0))
+            i++;
+        if (i == BW_COUNT_OF(dumps))
+            return bw_tool_usage("compile", "--dump: '%.*s' is not one of graph, kernels, ir, asm, queues",
+                                 (int)length, text);
+        compile->dump |= dumps[i].what;
+        compile->queues |= !strcmp(dumps[i].name, "queues");
+        text += length + (text[length] == ',');
+    }
+    return BW_TOOL_DONE;
+}
+
+static int parse_options(struct compile *compile, int argc, char **argv)
+{
+    struct bw_args args = bw_args_begin("compile", argc, argv);
+    struct bw_run *run = &compile->run;
+    while (bw_args_next(&args)) {
+        if (bw_args_is(&args, "--arch"))
+            compile->arch = bw_args_value(&args);
+        else if (bw_args_is(&args, "--dump"))
+            args.failed |= parse_dump(compile, bw_args_value(&args)) != 0;
+        else if (bw_args_is(&args, "--shape"))
+            args.failed |= bw_run_bind(&run->shapes, "--shape", bw_args_value(&args)) != 0;
+        else if (bw_args_is(&args, "--input"))
+            args.failed |= bw_run_bind(&run->inputs, "--input", bw_args_value(&args)) != 0;
+        else if (args.positional && !run->model_path)
+            run->model_path = args.positional;
+        else
+            bw_args_unknown(&args);
+    }
+    run->json = args.json;
+    if (args.failed)
+        return BW_TOOL_USAGE;
+    if (!run->model_path || !compile->arch)
+        return bw_tool_usage("compile", "a model and --arch are needed");
+    return BW_TOOL_DONE;
+}
+
+static int find_target(struct compile *compile, struct bw_err *err)
+{
+    return !strcmp(compile->arch, "host") ? bw_target_host(&compile->target, err)
+                                          : bw_target_amdgpu(compile->arch, &compile->target, err);
+}
+
+static int import(struct compile *compile)
+{
+    struct bw_err err = {0};
+    struct bw_run *run = &compile->run;
+    if (find_target(compile, &err))
+        return bw_tool_fail(&err);
+    if (bw_model_load(run->model_path, &run->model, &err))
+        return bw_tool_fail(&err);
+    run->values = calloc(bw_model_input_count(run->model) + 1, sizeof *run->values);
+    if (!run->values)
+        return BW_TOOL_FAILED;
+    int status = bw_run_shapes_bind(run);
+    if (!status)
+        status = bw_run_inputs_make(run);
+    if (!status && bw_model_graph(run->model, run->values, &compile->graph, &compile->outputs,
+                                  &compile->output_count, &err))
+        status = bw_tool_fail(&err);
+    return status;
+}
+
+/* ---- the summary ---- */
+
+struct summary {
+    struct bw_schedule *schedule;
+    struct bw_compile_job *jobs;
+    uint32_t job_count;
+    uint32_t *job_of;
+};
+
+static void summary_free(struct summary *summary)
+{
+    for (uint32_t i = 0; i < summary->job_count; i++)
+        bw_compiled_free(&summary->jobs[i].compiled);
+    free(summary->jobs);
+    free(summary->job_of);
+    if (summary->schedule)
+        bw_schedule_destroy(summary->schedule);
+}
+
+static int summary_make(struct compile *compile, struct summary *summary, struct bw_err *err)
+{
+    struct bw_cache *cache = NULL;
+    int rc =
+        bw_plan_schedule(compile->graph, compile->outputs, compile->output_count, &summary->schedule, err);
+    if (!rc)
+        rc = bw_plan_jobs(summary->schedule, &compile->target, &summary->jobs, &summary->job_count,
+                          &summary->job_of, err);
+    if (!rc)
+        rc = bw_cache_create(bw_ctx_config(compile->run.ctx)->cache_dir, &cache, err);
+    if (!rc)
+        rc = bw_compile_all(summary->schedule->ir, summary->jobs, summary->job_count, &compile->target, cache,
+                            err);
+    bw_cache_destroy(cache);
+    return rc;
+}
+
+static void summary_report(const struct compile *compile, const struct summary *summary)
+{
+    cJSON *document = cJSON_CreateObject();
+    cJSON_AddStringToObject(document, "model", compile->run.model_path);
+    cJSON_AddStringToObject(document, "arch", compile->arch);
+    cJSON_AddNumberToObject(document, "launches", (double)summary->schedule->kernels.count);
+    cJSON *rows = cJSON_AddArrayToObject(document, "kernels");
+    if (!compile->run.json)
+        printf("%-36s %8s %7s %20s %6s\n", "kernel", "launches", "bytes", "groups", "items");
+    for (uint32_t i = 0; i < summary->job_count; i++) {
+        const struct bw_compiled *compiled = &summary->jobs[i].compiled;
+        uint32_t launches = 0;
+        for (size_t k = 0; k < summary->schedule->kernels.count; k++)
+            launches += summary->job_of[k] == i;
+        char groups[40];
+        snprintf(groups, sizeof groups, "%u,%u,%u", compiled->group_count[0], compiled->group_count[1],
+                 compiled->group_count[2]);
+        if (!compile->run.json)
+            printf("%-36s %8u %7llu %20s %6u\n", compiled->name, launches,
+                   (unsigned long long)compiled->object.size_bytes, groups, compiled->item_count);
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "name", compiled->name);
+        cJSON_AddNumberToObject(row, "launches", launches);
+        cJSON_AddNumberToObject(row, "object_bytes", (double)compiled->object.size_bytes);
+        cJSON_AddItemToArray(rows, row);
+    }
+    if (compile->run.json) {
+        bw_tool_print_json(document);
+        return;
+    }
+    cJSON_Delete(document);
+    printf("%u kernels, %zu launches, for %s\n", summary->job_count, summary->schedule->kernels.count,
+           compile->arch);
+}
+
+/* ---- what was asked for ---- */
+
+/* Command buffers need queues: the mock's, or the host's. */
+static int queues_dump(struct compile *compile, struct bw_text *text, struct bw_err *err)
+{
+    struct bw_device *device = NULL;
+    char name[64] = "host:0";
+    if (strcmp(compile->arch, "host") != 0)
+        snprintf(name, sizeof name, "mockkfd+amd@%.40s", compile->arch);
+    int rc = bw_device_open(compile->run.ctx, name, &device, err);
+    if (!rc)
+        rc = bw_compile_queues_print(compile->graph, device, compile->outputs, compile->output_count, text,
+                                     err);
+    bw_device_close(device);
+    return rc;
+}
+
+static int execute(struct compile *compile)
+{
+    struct bw_err err = {0};
+    struct bw_text text = {0};
+    struct summary summary = {0};
+    bool dumps_any = compile->dump || compile->queues;
+    struct bw_progress *progress = bw_progress_begin("compiling", NULL);
+    int rc = 0;
+    if (!dumps_any)
+        rc = summary_make(compile, &summary, &err);
+    if (!rc && compile->dump)
+        rc = bw_plan_dump(compile->graph, &compile->target, compile->outputs, compile->output_count,
+                          compile->dump, &text, &err);
+    if (!rc && compile->queues)
+        rc = queues_dump(compile, &text, &err);
+    bw_progress_end(progress);
+    if (!rc && !dumps_any)
+        summary_report(compile, &summary);
+    else if (!rc)
+        fputs(bw_text_string(&text), stdout);
+    bw_text_free(&text);
+    summary_free(&summary);
+    return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
+}
+
+int bw_tool_compile(int argc, char **argv)
+{
+    struct compile compile = {.run = {.picture = {.std = {1, 1, 1}}}};
+    struct bw_run *run = &compile.run;
+    int status = parse_options(&compile, argc, argv);
+    if (!status)
+        status = bw_tool_context(&run->ctx);
+    if (!status)
+        status = import(&compile);
+    if (!status)
+        status = execute(&compile);
+    bw_tensor_graph_destroy(compile.graph);
+    free(compile.outputs);
+    for (uint32_t i = 0; run->values && i < bw_model_input_count(run->model); i++)
+        bw_value_free(&run->values[i]);
+    free(run->values);
+    bw_model_destroy(run->model);
+    bw_ctx_destroy(run->ctx);
+    bw_vec_free(&run->shapes);
+    bw_vec_free(&run->inputs);
+    return status;
+}
