@@ -1,5 +1,5 @@
-/* Goal (S5): copies of zero bytes, odd bytes, around the packet's maximum and around 2^32, at unaligned
- * offsets on either side: bytes equal, neighbours untouched, packets = ceil(bytes / maximum). */
+/* Goal (S5): copies of zero bytes and odd bytes at unaligned offsets on either side: bytes equal, neighbours
+ * untouched, packets = ceil(bytes / maximum). Around the maximum and 2^32: unit.drivers.amd.device. */
 #include "base/bits.h"
 #include "base/rng.h"
 #include "tests/scenario/amd_mock.h"
