@@ -2,6 +2,8 @@
  * and contexts beside each other. */
 #include "tests/unit/hcq/rig.h"
 
+#include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -346,6 +348,41 @@ static void threads_and_contexts_beside_each_other(void)
         rig_close(&rigs[i]);
 }
 
+static void timer_tick(int number)
+{
+    (void)number;
+}
+
+/* A 1 ms interval timer without SA_RESTART: every system call that sleeps is interrupted, and nobody notices.
+ */
+static void signals_interrupt_and_nothing_breaks(void)
+{
+    struct rig rig;
+    struct sigaction action = {.sa_handler = timer_tick}, before;
+    struct itimerval tick = {{0, 1000}, {0, 1000}}, off = {0};
+    uint64_t ticket;
+    if (!rig_open(&rig, NULL, on_hosts))
+        return;
+    struct bw_buffer *flag = rig_buffer(&rig, 0, 64, BW_BUFFER_HOST);
+    struct bw_linked_graph *linked = flag_link(&rig, flag);
+    sigaction(SIGALRM, &action, &before);
+    setitimer(ITIMER_REAL, &tick, NULL);
+    for (int i = 0; i < 20; i++) {
+        mix_works(&rig, (uint32_t)i % 2);
+        flag_set(flag, 0);
+        BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), &rig.err);
+        struct bw_sys *sys = bw_ctx_sys(rig.ctx);
+        sys->ops->sleep_ns(sys, 3000000);
+        flag_set(flag, 1);
+        BW_OK(bw_linked_graph_wait(linked, ticket, &rig.err), &rig.err);
+    }
+    setitimer(ITIMER_REAL, &off, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    bw_linked_graph_destroy(linked);
+    bw_buffer_destroy(flag);
+    rig_close(&rig);
+}
+
 static void addresses_are_described_by_the_nearest_buffer(void)
 {
     struct rig rig;
@@ -433,6 +470,7 @@ BW_TEST_MAIN("health", {"a_hang_is_named_and_recovered_from", a_hang_is_named_an
              {"a_forked_child_gets_an_error_and_harms_nothing",
               a_forked_child_gets_an_error_and_harms_nothing},
              {"threads_and_contexts_beside_each_other", threads_and_contexts_beside_each_other},
+             {"signals_interrupt_and_nothing_breaks", signals_interrupt_and_nothing_breaks},
              {"addresses_are_described_by_the_nearest_buffer", addresses_are_described_by_the_nearest_buffer},
              {"devices_are_found_by_name", devices_are_found_by_name},
              {"the_environment_is_parsed_or_named", the_environment_is_parsed_or_named})
