@@ -13,7 +13,7 @@
 const char *bw_codegen_version(void)
 {
     /* The second number is ours: raise it whenever code for the same program changes. */
-    return "llvm-19/1";
+    return "llvm-19/2";
 }
 
 static const char *triple_of(const struct bw_target *target)
@@ -66,14 +66,26 @@ static void keep_first_error(LLVMDiagnosticInfoRef info, void *user)
     LLVMDisposeMessage(text);
 }
 
-static int run_passes(LLVMModuleRef module, LLVMTargetMachineRef machine, struct bw_err *err)
+/* What default<O2> does for these programs in a third of its time (PP-OCRv4: 1.1 s to 0.33 s, the same count
+ * of instructions): loops come tiled, values come shared, so that registers for the accumulators, folding and
+ * one round of loop cleaning remain. */
+#define PASSES                                                                                             \
+    "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg," \
+    "loop-mssa(loop-rotate,licm),instcombine<no-verify-fixpoint>,loop(indvars),early-cse<memssa>,adce)"
+static const char passes_common[] = PASSES;
+/* The attributor finds which hidden arguments and hardware registers a kernel needs: none of most. */
+static const char passes_amdgpu[] = PASSES ",amdgpu-attributor";
+
+static int run_passes(LLVMModuleRef module, enum bw_target_family family, LLVMTargetMachineRef machine,
+                      struct bw_err *err)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     /* Vectors and tiles are made before; what is left for LLVM is scalar optimisation. */
     LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
     LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
     LLVMPassBuilderOptionsSetLoopUnrolling(options, 0);
-    LLVMErrorRef error = LLVMRunPasses(module, "default<O2>", machine, options);
+    LLVMErrorRef error =
+        LLVMRunPasses(module, family == BW_TARGET_HOST ? passes_common : passes_amdgpu, machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
         return 0;
@@ -176,7 +188,7 @@ int bw_codegen(const struct bw_linear *linear, const struct bw_target *target, c
     if (!rc)
         rc = verify(e.module, err);
     if (!rc)
-        rc = run_passes(e.module, machine, err);
+        rc = run_passes(e.module, target->family, machine, err);
     if (!rc)
         rc = emit_object(e.module, machine, object, listing, err);
     if (!rc && diagnostics.first[0])
