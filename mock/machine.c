@@ -278,6 +278,7 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     machine->sys.ops = &bw_mock_sys_ops;
     machine->gpus = gpus;
     machine->gpu_count = count;
+    machine->pid = getpid();
     machine->seed = config->seed;
     machine->single_step = config->single_step;
     machine->threads = config->threads;

@@ -148,6 +148,7 @@ struct bw_mock {
     struct bw_sys sys; /* first, then host: see struct bw_mock_base */
     struct bw_sys *host;
     pthread_mutex_t lock;
+    int pid; /* whose machine it is: a forked child has its memory, but not its threads */
     uint64_t seed;
     bool single_step;
     uint32_t threads;

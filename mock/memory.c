@@ -69,8 +69,10 @@ void bw_mock_pool_give(struct bw_mock_pool *pool, uint64_t offset, uint64_t size
 {
     assert(offset >= pool->base && offset + size <= pool->base + pool->span && size <= pool->used);
     pool->used -= size;
-    /* A failure here only keeps host pages longer. */
-    (void)!fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);
+    /* System memory must come back zeroed, as the kernel gives it out. */
+    while (fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size) &&
+           errno == EINTR)
+        ;
     size_t i = 0;
     while (i < pool->free.count && pool->free.data[i].offset < offset)
         i++;

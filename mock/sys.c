@@ -17,6 +17,13 @@ static_assert(offsetof(struct bw_mock, sys) == offsetof(struct bw_mock_base, sys
                   offsetof(struct bw_mock, host) == offsetof(struct bw_mock_base, host),
               "a machine begins as struct bw_mock_base");
 
+/* In a forked child the machine's locks may be held for ever and its engines are gone: its descriptors answer
+ * EBADF, as those of the KFD do, and everything else is the host's. */
+static bool in_child(const struct bw_mock *machine)
+{
+    return machine->pid != getpid();
+}
+
 bool bw_mock_file_find(struct bw_mock *machine, int fd, struct bw_mock_file *file)
 {
     for (size_t i = 0; i < machine->files.count; i++) {
@@ -64,6 +71,8 @@ static int mock_open(struct bw_sys *sys, const char *path, int flags)
         return -ENOENT;
     if (node->kind == BW_MOCK_NODE_TEXT)
         return bw_mock_open_text(node);
+    if (in_child(machine))
+        return -ENODEV; /* the devices live in the process that made the machine */
     pthread_mutex_lock(&machine->lock);
     int fd = open_device(machine, node);
     pthread_mutex_unlock(&machine->lock);
@@ -75,6 +84,8 @@ static int mock_close(struct bw_sys *sys, int fd)
     struct bw_mock *machine = bw_mock_of(sys);
     struct bw_mock_process *process = NULL;
     bw_mock_count(sys);
+    if (in_child(machine))
+        return machine->host->ops->close(machine->host, fd);
     pthread_mutex_lock(&machine->lock);
     for (size_t i = 0; i < machine->files.count; i++) {
         if (machine->files.data[i].fd == fd) {
@@ -84,8 +95,7 @@ static int mock_close(struct bw_sys *sys, int fd)
         }
     }
     pthread_mutex_unlock(&machine->lock);
-    /* A forked child closes a copy: the process that it names is its parent's, whose threads are not here. */
-    if (process && process->pid == getpid())
+    if (process)
         bw_mock_process_close(process);
     return machine->host->ops->close(machine->host, fd);
 }
@@ -95,6 +105,10 @@ static int mock_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *a
     struct bw_mock *machine = bw_mock_of(sys);
     struct bw_mock_file file;
     bw_mock_count(sys);
+    if (in_child(machine))
+        return bw_mock_file_find(machine, fd, &file)
+                   ? -EBADF
+                   : machine->host->ops->ioctl(machine->host, fd, request, argument);
     pthread_mutex_lock(&machine->lock);
     bool found = bw_mock_file_find(machine, fd, &file);
     pthread_mutex_unlock(&machine->lock);
@@ -231,6 +245,10 @@ static int mock_map(struct bw_sys *sys, const struct bw_map_request *request, st
     struct bw_mock_file file;
     struct bw_mock_fault fault;
     bw_mock_count(sys);
+    if (in_child(machine))
+        return bw_mock_file_find(machine, request->fd, &file)
+                   ? -EBADF
+                   : machine->host->ops->map(machine->host, request, region);
     enum bw_mock_fault_action action = bw_mock_faults_check(&machine->faults, "map", -1, &fault);
     if (action == BW_MOCK_FAULT_FAIL)
         return -fault.error;
@@ -255,6 +273,12 @@ static int mock_unmap(struct bw_sys *sys, struct bw_region *region)
     const void *base = (const void *)region->base;
     uint64_t size = region->size_bytes;
     bw_mock_count(sys);
+    if (in_child(machine) && !doorbells)
+        return machine->host->ops->unmap(machine->host, region);
+    if (in_child(machine)) {
+        *region = (struct bw_region){0};
+        return 0;
+    }
     if (!doorbells) {
         pthread_mutex_lock(&machine->lock);
         bw_mock_kfd_invalidate_user(machine, base, size);
@@ -326,6 +350,8 @@ static int mock_pci_scan(struct bw_sys *sys, int (*found)(void *user, const stru
 static void mock_destroy(struct bw_sys *sys)
 {
     struct bw_mock *machine = bw_mock_of(sys);
+    if (in_child(machine))
+        return; /* there are no threads to end, and the memory goes with the child */
     while (machine->files.count)
         mock_close(sys, machine->files.data[machine->files.count - 1].fd);
     pthread_mutex_lock(&machine->lock);

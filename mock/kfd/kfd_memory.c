@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "base/rng.h"
+#include "mock/engine/queue.h"
 #include "mock/kfd/event.h"
 #include "mock/kfd/kfd.h"
 
@@ -24,7 +25,7 @@ enum {
     BUFFERS_MAX = 1 << 20, /* handles are an IDR of the kernel; this only bounds the table */
     JUNK_BYTES =
         64 << 10, /* of new VRAM that is filled with junk: all of it would back what is meant to be lazy */
-    DRAIN_NS = 2000000000,    /* how long unmapping user memory waits for kernels that may still touch it */
+    DRAIN_NS = 500000000,     /* how long unmapping user memory waits for kernels that may still touch it */
     DRAIN_SHORT_NS = 2000000, /* ... and memory of the machine, which stays where it is */
     DRAIN_STEP_NS = 100000,
 };
@@ -297,6 +298,29 @@ static void drain(struct bw_mock_context *context, uint64_t limit_ns)
         bw_mock_sleep_ns(machine, DRAIN_STEP_NS);
 }
 
+/* User memory may really go away after the call. A kernel that would still touch it then is ended, with the
+ * other queues of the context: what the kernel does when waves cannot be preempted. */
+static void evict(struct bw_mock_context *context)
+{
+    struct bw_mock_process *process = context->process;
+    bw_mock_error_set(process->machine,
+                      "user memory was unmapped under a kernel that does not end: queues evicted");
+    atomic_fetch_add(&context->evictions, 1);
+    for (size_t i = 0; i < process->queues.count; i++) {
+        if (process->queues.data[i]->context == context)
+            atomic_store(&process->queues.data[i]->control.stop, 1);
+    }
+    while (atomic_load(&context->dispatches))
+        bw_mock_sleep_ns(process->machine, DRAIN_STEP_NS);
+}
+
+static void drain_user(struct bw_mock_context *context)
+{
+    drain(context, DRAIN_NS);
+    if (!context->process->machine->single_step && atomic_load(&context->dispatches))
+        evict(context);
+}
+
 static int unmap_one(struct bw_mock_buffer *buffer, struct bw_mock_context *context)
 {
     struct bw_mock *machine = context->process->machine;
@@ -311,7 +335,10 @@ static int unmap_one(struct bw_mock_buffer *buffer, struct bw_mock_context *cont
         return bw_mock_refuse(machine, rc, "UNMAP_MEMORY_FROM_GPU: a queue still uses 0x%llx",
                               (unsigned long long)buffer->va);
     buffer->mapped &= ~bit;
-    drain(context, buffer->pool ? DRAIN_SHORT_NS : DRAIN_NS);
+    if (buffer->pool)
+        drain(context, DRAIN_SHORT_NS);
+    else
+        drain_user(context);
     return 0;
 }
 
@@ -384,7 +411,7 @@ void bw_mock_kfd_invalidate_user(struct bw_mock *machine, const void *base, uint
             for (uint32_t gpu = 0; gpu < machine->gpu_count; gpu++)
                 bw_mock_space_unmap(&process->contexts[gpu].space, buffer->va);
             for (uint32_t gpu = 0; gpu < machine->gpu_count; gpu++)
-                drain(&process->contexts[gpu], DRAIN_NS);
+                drain_user(&process->contexts[gpu]);
         }
     }
 }

@@ -313,6 +313,37 @@ static void an_endless_kernel_ends_with_its_queue(void)
     client_close(&f.c);
 }
 
+static void user_memory_leaves_under_an_endless_kernel(void)
+{
+    struct fixture f;
+    struct bw_region user;
+    if (!open_fixture(&f))
+        return;
+    const struct bw_sys_ops *ops = f.c.sys->ops;
+    struct bw_map_request request = {.fd = -1, .size_bytes = PAGE, .writable = true};
+    if (!BW_EQ(ops->map(f.c.sys, &request, &user), 0))
+        return;
+    uint64_t va = (uintptr_t)user.base;
+    struct alloc_args args = {
+        .va = va, .size = PAGE, .mmap_offset = va, .gpu_id = f.c.gpu_id, .flags = USER | RWX};
+    BW_EQ(client_ioctl(&f.c, 0x16, &args, sizeof args), 0);
+    struct map_args map = {.handle = args.handle, .ids = (uintptr_t)&f.c.gpu_id, .count = 1};
+    BW_EQ(client_ioctl(&f.c, 0x18, &map, sizeof map), 0);
+    struct launch l = plain(&f);
+    submit(&f, endless, sizeof endless, &l, 1);
+    ops->sleep_ns(f.c.sys, 20000000);
+    map.done = 0;
+    BW_EQ(client_ioctl(&f.c, 0x19, &map, sizeof map), 0);
+    wait_error(&f.c, "user memory was unmapped under a kernel that does not end");
+    BW_EQ(client_ioctl(&f.c, 0x17, &args.handle, 8), 0);
+    BW_EQ(ops->unmap(f.c.sys, &user), 0);
+    if (!renew(&f))
+        return;
+    submit(&f, store_ids, sizeof store_ids, &l, 5);
+    BW_TRUE(wait_word(&f.c, f.signal.cpu, 5));
+    close_fixture(&f);
+}
+
 static void single_step_fixes_the_order(void)
 {
     enum { QUEUES = 3, STEPS = 40 };
@@ -356,4 +387,5 @@ BW_TEST_MAIN("mock.dispatch", {"a kernel stores", a_kernel_stores},
              {"a fault stops the other queues of the process", a_fault_stops_the_other_queues},
              {"scratch is per wave", scratch_is_per_wave},
              {"an endless kernel ends with its queue", an_endless_kernel_ends_with_its_queue},
+             {"user memory leaves under an endless kernel", user_memory_leaves_under_an_endless_kernel},
              {"single step fixes the order", single_step_fixes_the_order})
