@@ -58,7 +58,8 @@ void bw_encoder_word(struct bw_encoder *encoder, uint32_t word);
 void bw_encoder_operand32(struct bw_encoder *encoder, struct bw_operand operand, unsigned shift,
                           uint32_t mask, uint32_t base);
 void bw_encoder_operand64(struct bw_encoder *encoder, struct bw_operand operand, unsigned shift);
-/* A patch of a word that was, or will be, appended otherwise: arguments inside a block that a driver wrote. */
+/* A patch of a word that was, or will be, appended otherwise: arguments inside a block that a driver wrote.
+ */
 void bw_encoder_patch(struct bw_encoder *encoder, const struct bw_patch *patch);
 void bw_encoder_free(struct bw_encoder *encoder);
 
@@ -147,7 +148,9 @@ struct bw_driver_ops {
     /* Waits until the word at `address` has reached `value` (signed difference). */
     int (*encode_wait)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
                        struct bw_operand value);
-    /* Writes `value` (64-bit) after all earlier work of the queue is done and visible. */
+    /* Writes `value` (64-bit) after all earlier work of the queue is done and visible. Once the value can be
+     * seen, nothing of the command buffer up to here is read any more, and encode_end adds nothing: a buffer
+     * that ends with its signal is free then. */
     int (*encode_signal)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
                          struct bw_operand value, bool interrupt);
     /* Writes the 64-bit device clock after earlier work is done. */

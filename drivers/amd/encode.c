@@ -147,40 +147,48 @@ int bw_amd_encode_wait(struct bw_queue *queue, struct bw_encoder *encoder, struc
     return encoder->failed;
 }
 
+/* A command buffer ends with its last signal: whoever sees the signal may free the buffer at once, so the
+ * padding stands before the signal's last packet, whose length fills the alignment. What the interrupt needs
+ * comes before it as well. */
 static void signal_compute(const struct bw_amd_device *device, struct bw_encoder *encoder,
                            struct bw_operand target, struct bw_operand value, bool interrupt)
 {
-    bw_amd_pm4_release_mem(encoder, device->pm4,
-                           &(struct bw_amd_release){.cache = BW_AMD_CACHE_WRITE_BACK,
-                                                    .data_select = BW_AMD_RELEASE_DATA_64,
-                                                    .address = target,
-                                                    .data = value});
-    if (!interrupt)
-        return;
-    /* The event's number into its mailbox, then the interrupt: the kernel driver finds the event by either.
-     */
-    bw_amd_pm4_release_mem(encoder, device->pm4,
-                           &(struct bw_amd_release){.data_select = BW_AMD_RELEASE_DATA_64,
-                                                    .interrupt_select = BW_AMD_RELEASE_INTERRUPT_AFTER_WRITE,
-                                                    .address = bw_operand_constant(device->mailbox_va),
-                                                    .data = bw_operand_constant(device->event_id),
-                                                    .interrupt_context = device->event_id});
+    _Static_assert(BW_AMD_PM4_WORDS_RELEASE_MEM % BW_AMD_PM4_IB_ALIGNMENT_WORDS == 0, "nothing follows");
+    struct bw_amd_release signal = {.cache = BW_AMD_CACHE_WRITE_BACK,
+                                    .data_select = BW_AMD_RELEASE_DATA_64,
+                                    .address = target,
+                                    .data = value};
+    if (interrupt) {
+        /* The event's number into its mailbox, then the interrupt: the kernel driver finds the event by
+         * either. */
+        bw_amd_pm4_release_mem(encoder, device->pm4,
+                               &(struct bw_amd_release){.data_select = BW_AMD_RELEASE_DATA_64,
+                                                        .address = bw_operand_constant(device->mailbox_va),
+                                                        .data = bw_operand_constant(device->event_id)});
+        signal.interrupt_select = BW_AMD_RELEASE_INTERRUPT_AFTER_WRITE;
+        signal.interrupt_context = device->event_id;
+    }
+    bw_amd_pm4_pad(encoder, BW_AMD_PM4_IB_ALIGNMENT_WORDS);
+    bw_amd_pm4_release_mem(encoder, device->pm4, &signal);
 }
 
 static void signal_copy(const struct bw_amd_device *device, struct bw_encoder *encoder,
                         struct bw_operand target, struct bw_operand value, bool interrupt)
 {
-    /* A fence writes 32 bits. Low before high: a reader in between sees a value that is too small, never one
-     * too large. */
+    _Static_assert(2 * BW_AMD_SDMA_WORDS_FENCE % BW_AMD_SDMA_IB_ALIGNMENT_WORDS == 0, "nothing follows");
+    if (interrupt) {
+        /* It may come before the signal is seen: waiters look again at times. */
+        bw_amd_sdma_fence(encoder, device->sdma, bw_operand_constant(device->mailbox_va),
+                          bw_operand_constant(device->event_id), 0);
+        bw_amd_sdma_trap(encoder, device->event_id);
+    }
+    /* A fence writes 32 bits. All values of one signal word share their high half (caps.device_wait_64 is
+     * false), so it may come first; the low half ends the command buffer. */
     struct bw_operand high = target;
     high.addend += sizeof(uint32_t);
-    bw_amd_sdma_fence(encoder, device->sdma, target, value, 0);
+    bw_amd_sdma_pad(encoder, BW_AMD_SDMA_IB_ALIGNMENT_WORDS);
     bw_amd_sdma_fence(encoder, device->sdma, high, value, 32);
-    if (!interrupt)
-        return;
-    bw_amd_sdma_fence(encoder, device->sdma, bw_operand_constant(device->mailbox_va),
-                      bw_operand_constant(device->event_id), 0);
-    bw_amd_sdma_trap(encoder, device->event_id);
+    bw_amd_sdma_fence(encoder, device->sdma, target, value, 0);
 }
 
 int bw_amd_encode_signal(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,

@@ -379,9 +379,9 @@ static void compute_synchronisation_words(void)
     WORDS_ARE(&e, 0xc0053c00, 0x15, 0x00001230, 0x7f00, 0x34567890, 0xffffffff, 4);
     f.ops->encode_signal(f.compute, &e, bw_operand_constant(0x7f0000001230),
                          bw_operand_constant(0x1234567890), true);
-    WORDS_ARE(&e, 0xc0064900, 0x00601514, 0x40000000, 0x00001230, 0x7f00, 0x34567890, 0x12, 0,
-              /* the event's mailbox, with the interrupt once that is written */
-              0xc0064900, 0x00000514, 0x42000000, (uint32_t)mailbox, (uint32_t)(mailbox >> 32), 42, 0, 42);
+    /* The event's number into its mailbox, then the signal with the interrupt: nothing comes after it. */
+    WORDS_ARE(&e, 0xc0064900, 0x00000514, 0x40000000, (uint32_t)mailbox, (uint32_t)(mailbox >> 32), 42, 0, 0,
+              0xc0064900, 0x00601514, 0x42000000, 0x00001230, 0x7f00, 0x34567890, 0x12, 42);
     f.ops->encode_timestamp(f.compute, &e, bw_operand_constant(0x7f0000001238));
     WORDS_ARE(&e, 0xc0064900, 0x00000514, 0x60000000, 0x00001238, 0x7f00, 0, 0, 0);
     f.ops->encode_barrier(f.compute, &e, 0);
@@ -414,8 +414,9 @@ static void copy_synchronisation_words(void)
     WORDS_ARE(&e, 0xd0000008, 0x00001230, 0x7f00, 0x34567890, 0xffffffff, 0x0fff000a);
     f.ops->encode_signal(f.copy, &e, bw_operand_constant(0x7f0000001230), bw_operand_constant(0x1234567890),
                          true);
-    WORDS_ARE(&e, 0x30005, 0x00001230, 0x7f00, 0x34567890, 0x30005, 0x00001234, 0x7f00, 0x12, 0x30005,
-              (uint32_t)mailbox, (uint32_t)(mailbox >> 32), 42, 6, 42);
+    /* The mailbox and the interrupt, padding, then the signal, its low half last: nothing comes after it. */
+    WORDS_ARE(&e, 0x30005, (uint32_t)mailbox, (uint32_t)(mailbox >> 32), 42, 6, 42, 1 << 16, 0, 0x30005,
+              0x00001234, 0x7f00, 0x12, 0x30005, 0x00001230, 0x7f00, 0x34567890);
     f.ops->encode_timestamp(f.copy, &e, bw_operand_constant(0x7f0000001238));
     WORDS_ARE(&e, 0x20d, 0x00001238, 0x7f00);
     BW_EQ(f.ops->encode_barrier(f.copy, &e, BW_BARRIER_EXECUTION | BW_BARRIER_ACQUIRE | BW_BARRIER_RELEASE),
@@ -425,6 +426,42 @@ static void copy_synchronisation_words(void)
     bw_encoder_word(&e, 0);
     f.ops->encode_end(f.copy, &e);
     WORDS_ARE(&e, 6, 0, 5 << 16, 0, 0, 0, 0, 0);
+    fixture_close(&f);
+}
+
+/* Whoever sees a signal may free the command buffer that it ends, so the engine must be done with reading it:
+ * whatever came before, the signal's last packet is the buffer's last. */
+static void a_signal_ends_its_command_buffer(void)
+{
+    struct fixture f;
+    if (!fixture_open(&f))
+        return;
+    for (uint32_t before = 0; before < 17; before++) {
+        for (int interrupt = 0; interrupt < 2; interrupt++) {
+            struct bw_encoder e = {0};
+            for (uint32_t i = 0; i < before; i++)
+                bw_encoder_word(&e, 0xffff1000); /* a NOP of one word */
+            f.ops->encode_signal(f.compute, &e, bw_operand_constant(0x7f0000001230), bw_operand_constant(7),
+                                 interrupt);
+            uint32_t signalled = e.count;
+            f.ops->encode_end(f.compute, &e);
+            BW_EQ(e.count, signalled);
+            BW_EQ(e.words[e.count - 8], 0xc0064900);
+            BW_EQ(e.words[e.count - 5], 0x00001230);
+            bw_encoder_free(&e);
+            struct bw_encoder c = {0};
+            for (uint32_t i = 0; i < before; i++)
+                bw_encoder_word(&c, 0);
+            f.ops->encode_signal(f.copy, &c, bw_operand_constant(0x7f0000001230), bw_operand_constant(7),
+                                 interrupt);
+            signalled = c.count;
+            f.ops->encode_end(f.copy, &c);
+            BW_EQ(c.count, signalled);
+            BW_EQ(c.words[c.count - 4], 0x30005);
+            BW_EQ(c.words[c.count - 3], 0x00001230);
+            bw_encoder_free(&c);
+        }
+    }
     fixture_close(&f);
 }
 
@@ -629,6 +666,7 @@ BW_TEST_MAIN("amd device", {"unknown_chips_are_refused_by_name", unknown_chips_a
              {"limits_are_named", limits_are_named}, {"arguments_at_the_limit", arguments_at_the_limit},
              {"compute_synchronisation_words", compute_synchronisation_words},
              {"copy_synchronisation_words", copy_synchronisation_words},
+             {"a_signal_ends_its_command_buffer", a_signal_ends_its_command_buffer},
              {"copies_are_cut_at_the_maximum", copies_are_cut_at_the_maximum},
              {"scratch_grows_and_old_scratch_stays", scratch_grows_and_old_scratch_stays},
              {"scratch_registers", scratch_registers},
