@@ -46,7 +46,7 @@ static int devices_parse(const char *text, struct names *names)
     free(parsed);
     if (rc)
         bw_tool_fail(&err);
-    return rc ? BW_TOOL_USAGE : BW_TOOL_DONE;
+    return rc ? BW_TOOL_NO_DEVICE : BW_TOOL_DONE;
 }
 
 static int option_take(struct bw_args *args, struct bw_bench_options *options, const char **devices)

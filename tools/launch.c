@@ -31,7 +31,8 @@ struct launch {
 static int parse_options(struct launch *launch, int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("launch", argc, argv);
-    while (bw_args_next(&args)) {
+    int status = BW_TOOL_DONE;
+    while (!status && bw_args_next(&args)) {
         if (bw_args_is(&args, "--kernel"))
             launch->kernel_name = bw_args_value(&args);
         else if (bw_args_is(&args, "--grid"))
@@ -43,15 +44,15 @@ static int parse_options(struct launch *launch, int argc, char **argv)
         else if (bw_args_is(&args, "--output"))
             launch->output = bw_args_value(&args);
         else if (bw_args_is(&args, "--arg"))
-            args.failed |= bw_launch_argument_parse(&launch->arguments, bw_args_value(&args)) != 0;
+            status = bw_launch_argument_parse(&launch->arguments, bw_args_value(&args));
         else if (args.positional && !launch->object)
             launch->object = args.positional;
         else
             bw_args_unknown(&args);
     }
     launch->json = args.json;
-    if (args.failed)
-        return BW_TOOL_USAGE;
+    if (args.failed || status)
+        return status ? status : BW_TOOL_USAGE;
     if (!launch->object || !launch->grid[0] || !launch->block[0])
         return bw_tool_usage("launch", "a file, --grid and --block are needed");
     return BW_TOOL_DONE;

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Goal: `bellwire compile` shows every stage of a model for GPUs that are not there, and for the host.
+set -u
+. "$(dirname "$0")/lib.sh"
+digits=$source_dir/samples/digits/digits.onnx
+
+check 0 '' compile "$digits" --arch gfx1100
+says '^[1-9][0-9]* kernels, [1-9][0-9]* launches, for gfx1100'
+check 0 '' compile "$digits" --arch host --json
+says '"launches": *[1-9]'
+check 0 '' compile "$digits" --arch gfx1200
+check 0 '' compile "$digits" --arch gfx1100 --dump graph
+says 'output 0: %'
+check 0 '' compile "$digits" --arch gfx1100 --dump kernels,ir
+says 'launch 0: kernel 0'
+check 0 '' compile "$digits" --arch gfx1100 --dump asm
+says 'amdgcn-amd-amdhsa--gfx1100'
+check 0 '' compile "$digits" --arch gfx1100 --dump queues
+says 'DISPATCH_DIRECT'
+says 'COPY_LINEAR'
+check 0 '' compile "$digits" --arch host --dump queues
+says 'KERNEL .* groups'
+check 1 "architecture 'gfx1'.*known: .*gfx1100" compile "$digits" --arch gfx1
+check 2 "is free" compile "$source_dir/tests/cli/models/relu.onnx" --arch gfx1100
+check 0 '' compile "$source_dir/tests/cli/models/relu.onnx" --arch gfx1100 --shape x=2x3
+check 1 'ENOENT' compile none.onnx --arch gfx1100
+check 1 'Frobnicate' compile "$source_dir/tests/cli/models/unknown_op.onnx" --arch gfx1100
+finish

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Goal: every device is listed, the unusable ones with what is missing; a name that names none lists those that exist.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+check 0 '' devices
+says 'host:0 +x86_64'
+says '^null '
+says 'mockkfd\+amd:0@gfx1100 +gfx1100 +24\.0 GiB +AMD Radeon RX 7900 XTX \(mock\)'
+if [ ! -e /dev/kfd ] && [ ! -d /sys/devices/virtual/kfd ]; then
+  says '^kfd\+amd .*not usable: .*amdgpu'
+fi
+check 0 '' devices --json
+says '"name": *"host:0"'
+says '"vram_bytes": *257[0-9]+'
+says '"usable": *true'
+BW_DEV=mockkfd+amd@gfx942*2,vram=1G check 0 '' devices
+says 'mockkfd\+amd:1@gfx942\*2,vram=1G +gfx942 +1\.0 GiB'
+BW_DEV=mockkfd+amd@gfx999 check 0 '' devices
+says 'gfx999 .*not usable: .*not modelled'
+
+digits=$source_dir/samples/digits/digits.onnx
+for name in tpu 'amd:' mockkfd+amd mockkfd+amd@gfx999 mockkfd+amd:2@gfx1100*2 mockkfd+amd@gfx1100,cu=none disk:/x kgsl+qcom; do
+  case $name in
+    *gfx999*) pattern='gfx999.*not modelled' status=1 ;;
+    *) pattern='there are: .*host:0.*mockkfd\+amd:0@gfx1100' status=3 ;;
+  esac
+  check $status "$pattern" run "$digits" --device "$name"
+done
+check 3 'amdgpu.*there are: |GPU index 63|there are: ' run "$digits" --device amd:63
+finish

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Goal: machine code goes in and out by hand, and what is wrong with a kernel is named: it never ends, stores outside of
+# everything, is not for this GPU, is cut short.
+set -u
+. "$(dirname "$0")/lib.sh"
+export BW_WAIT_MS=1000
+
+check 0 '' asm --arch gfx1100 "$source_dir/tests/cli/kernels.s" -o "$work/k.o"
+check 1 '' disasm --arch gfx1100 "$work/k.o" # one of its instructions is none
+says 's_sleep 1|s_sleep 0x1'
+run() { # STATUS PATTERN KERNEL ARGS...
+  local status=$1 pattern=$2 kernel=$3
+  shift 3
+  check "$status" "$pattern" launch "$work/k.o" --kernel "$kernel" --grid 1 --block 64 "$@"
+}
+
+run 0 '' store_item --arg buf:256 --output "$work/out"
+says 'arg0 u8\[256\]: 0 0 0 0 1 0 0 0'
+says 'store_item on mockkfd\+amd:0@gfx1100: .* wave-instructions in 2 waves'
+run 0 '' store_item --arg "buf:$work/out/arg0.npy" --json
+says '"file"|"dtype": *"u8"'
+run 4 'kernel endless: .*after 1[0-9]{3}\.[0-9]+ ms \(ETIMEDOUT\)' endless --arg buf:64K
+run 4 'kernel wild: .*0x123400005000' wild --arg buf:64K
+run 4 'kernel null: .*null address' null --arg buf:64K
+run 4 'kernel illegal: ' illegal --arg buf:64K
+run 1 'expected 1, observed 0' store_item
+run 1 'it has: endless, wild, null' nothing --arg buf:64
+run 1 'argument 0' store_item --arg i32:5
+check 1 'it has: endless' launch "$work/k.o" --grid 1 --block 64 --arg buf:64
+check 1 'work-items per group' launch "$work/k.o" --kernel store_item --grid 1 --block 2048 --arg buf:64
+check 1 'ENOENT' launch "$work/none.o" --grid 1 --block 64
+check 1 'ENOENT' launch "$work/k.o" --kernel store_item --grid 1 --block 64 --arg "buf:$work/none.npy" # a file, not a size
+run 1 'device memory available \(ENOMEM\)' store_item --arg buf:20M --device mockkfd+amd@gfx1100,vram=16M
+run 1 'object for the host: ' store_item --arg buf:64 --device host:0
+for bytes in 10 63 64 500 1500; do
+  head -c $bytes "$work/k.o" >"$work/cut.o"
+  check 1 'elf|amd' launch "$work/cut.o" --kernel store_item --grid 1 --block 64 --arg buf:256
+done
+check 1 'elf|amd' launch "$bellwire" --kernel store_item --grid 1 --block 64 --arg buf:256
+check 1 'elf|amd' launch "$source_dir/CONTRIBUTING.md" --kernel store_item --grid 1 --block 64 --arg buf:256
+
+# Kernels without metadata have no described arguments, but they run.
+grep -v '^  - {\|^amdhsa\|^---\|^\.\.\.\|amdgpu_metadata' "$source_dir/tests/cli/kernels.s" >"$work/bare.s"
+check 0 '' asm --arch gfx1100 "$work/bare.s"
+check 1 'expected 0, observed 1.*amdgpu_metadata' launch "$work/bare.o" --kernel store_item --grid 1 --block 64 --arg buf:256
+check 4 'kernel endless: ' launch "$work/bare.o" --kernel endless --grid 1 --block 64
+
+# Text that is no code, and code that is no code.
+echo 'v_fly v0, v1' >"$work/bad.s"
+check 1 'bad|instruction|line' asm --arch gfx1100 "$work/bad.s"
+check 1 'gfx9999' asm --arch gfx9999 "$work/bad.s"
+check 1 'ENOENT' asm --arch gfx1100 "$work/none.s"
+check 1 "architecture 'gfx90a'" disasm --arch gfx90a "$work/k.o"
+check 1 'ELF|elf' disasm --arch gfx1100 "$work/cut.o"
+printf '\377\377\377\377' >"$work/raw"
+check 1 '' disasm --arch gfx1100 "$work/raw"
+says 'not an instruction'
+finish

@@ -1,0 +1,45 @@
+# Shared by the tests of this folder; sourced with their arguments: PROGRAM SOURCE_DIR.
+#
+#   check STATUS PATTERN ARGS...   runs `bellwire ARGS`: exit code STATUS; PATTERN '': nothing on standard error, else exactly
+#                                  one line that matches it (extended). Never a crash, never a sanitizer's report.
+#   says PATTERN                   the last command's standard output matches
+#   finish                         ends the test
+bellwire=$1 source_dir=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export BW_DEV=mockkfd+amd@gfx1100 BW_CACHE=$work/cache BW_WAIT_MS=20000
+unset BW_MOCK_FAULTS
+failures=0 checks=0
+
+complain() {
+  failures=$((failures + 1))
+  printf 'FAILED: %s\n  expected %s\n  observed %s\n' "$1" "$2" "$3"
+}
+
+check() {
+  local expected=$1 pattern=$2 status lines
+  shift 2
+  checks=$((checks + 1))
+  last="bellwire $*"
+  "$bellwire" "$@" >"$work/.out" 2>"$work/.err"
+  status=$?
+  out=$(tr -d '\0' <"$work/.out" | tr '\t' ' ') err=$(tr -d '\0' <"$work/.err")
+  lines=$(grep -c '' "$work/.err")
+  [ "$status" = "$expected" ] || complain "$last" "exit code $expected" "$status, $err"
+  if [ -z "$pattern" ]; then
+    [ "$lines" = 0 ] || complain "$last" "nothing on standard error" "$err"
+  elif [ "$lines" != 1 ] || ! grep -qE -- "$pattern" "$work/.err"; then
+    complain "$last" "one line like '$pattern'" "$err"
+  fi
+}
+
+says() {
+  checks=$((checks + 1))
+  echo "$out" | grep -qE -- "$1" || complain "$last" "output like '$1'" "$out"
+}
+
+finish() {
+  echo "$checks checks, $failures failed"
+  [ "$failures" = 0 ]
+  exit
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Goal: `bellwire mock` gives any command mock GPUs with faults injected, ends with its status, and refuses what does not parse.
+set -u
+. "$(dirname "$0")/lib.sh"
+digits=$source_dir/samples/digits/digits.onnx
+check 0 '' run "$digits" # fills the cache
+
+check 0 '' mock --gpu gfx1100,vram=64M -- devices
+says 'mockkfd\+amd:0@gfx1100,vram=64M .* 64 MiB'
+check 0 '' mock --gpu gfx1100*2 -- bellwire devices
+says 'mockkfd\+amd:1@gfx1100\*2'
+check 0 '' mock -- run "$digits" --top 1
+says 'on mockkfd\+amd:0@gfx1100'
+check 4 'ETIMEDOUT' mock --fault mec:hang -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
+check 1 'CREATE_QUEUE.*EBUSY' mock --fault ioctl.CREATE_QUEUE:fail=EBUSY -- run "$digits"
+check 1 'ENOMEM' mock --fault ioctl.ALLOC_MEMORY_OF_GPU:fail=ENOMEM,nth=3 -- run "$digits"
+check 4 '.' mock --fault sdma0:hang -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
+check 0 '' mock --fault doorbell:delay=20 -- run "$digits"
+check 0 '' mock --fault irq:drop -- run "$digits"
+check 3 'there are' mock -- run "$digits" --device tpu
+check 7 '' mock -- sh -c 'exit 7'
+check 0 '' mock --gpu gfx942*8 --fault mec:hang --fault irq:drop -- sh -c 'echo "$BW_DEV $BW_MOCK_FAULTS"'
+says '^mockkfd\+amd@gfx942\*8 mec:hang;irq:drop$'
+check 2 'gfx999.*not modelled' mock --gpu gfx999 -- devices
+check 2 'not the architecture' mock --gpu sm_90 -- devices
+check 2 'cu' mock --gpu gfx1100,cu=0 -- devices
+check 2 'fault "mec"' mock --fault mec -- devices
+check 2 'explode' mock --fault mec:explode -- devices
+check 2 "one per --fault" mock --fault 'mec:hang;irq:drop' -- devices
+check 127 'no-such-program' mock -- no-such-program
+check 2 'unknown option' mock --speed 3 -- devices
+finish

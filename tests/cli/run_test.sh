@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Goal: `bellwire run` runs a model on the host and on the mock, takes every kind of input file, compares, and meets bad
+# input with one line.
+set -u
+. "$(dirname "$0")/lib.sh"
+models=$source_dir/tests/cli/models
+digits=$source_dir/samples/digits/digits.onnx seven=$source_dir/samples/digits/seven.png
+
+# The same answer everywhere; files go round.
+for device in host:0 mockkfd+amd@gfx1100; do
+  check 0 '' run "$digits" --input "@0=$seven" --top 2 --device $device --output "$work/$device" --profile "$work/profile"
+  says 'output digit f32\[1,10\]'
+  says '^  0\.98[0-9]* at 7$'
+  [ -s "$work/profile" ] || complain "$last" "a profile" "none"
+done
+check 0 '' run "$digits" --input "image=$seven" --device host:0 --expect "digit=$work/mockkfd+amd@gfx1100/digit.npy"
+says '1 of 1 outputs as expected'
+check 0 '' run "$digits" --input "image=$seven" --device host:0 --json --expect "@0=$work/host:0/digit.npy"
+says '"max_abs_diff": *0'
+says '"kernels": *[1-9]'
+says '"file": *null'
+check 1 "output 'digit': [0-9]+ of 10 elements differ, most at \[0,[0-9]\]: expected .*, observed" \
+  run "$digits" --seed 3 --device host:0 --expect "@0=$work/host:0/digit.npy"
+check 2 'no such output' run "$digits" --device host:0 --expect "digits=$work/host:0/digit.npy"
+check 0 '' run "$digits" --device host:0 --seed 3 --output "$work/a"
+check 0 '' run "$digits" --device host:0 --seed 3 --repeat 3 --expect "@0=$work/a/digit.npy" --tolerance 0,0
+says 'fastest of 3 runs'
+
+# Shapes: free dimensions by input, by name, by the shape of a file.
+check 2 "batch.*'x' is free" run "$models/relu.onnx" --device host:0
+check 2 "width.*'x' is free" run "$models/relu.onnx" --device host:0 --shape batch=2
+check 0 '' run "$models/relu.onnx" --device host:0 --shape batch=2 --shape width=3 --output "$work/relu"
+says 'output y f32\[2,3\]'
+check 0 '' run "$models/relu.onnx" --device host:0 --shape @0=0x3
+says 'output y f32\[0,3\]'
+check 0 '' run "$models/relu.onnx" --device host:0 --shape x=2x3 --input "x=$work/relu/y.npy" --expect "y=$work/relu/y.npy" --tolerance 0,0
+check 1 "shape of input 'x'" run "$models/relu.onnx" --device host:0 --shape x=2x4 --input "x=$work/relu/y.npy"
+check 2 'its inputs are: x' run "$models/relu.onnx" --device host:0 --shape z=2x3
+check 2 'no input has it|no such|dimension' run "$models/relu.onnx" --device host:0 --shape depth=3
+check 2 'expected sizes like' run "$models/relu.onnx" --device host:0 --shape x=2x-3
+check 2 'has more than' run "$models/relu.onnx" --device host:0 --shape x=1000000x1000000
+check 2 'its inputs are: image' run "$digits" --device host:0 --input "x=$seven"
+check 2 "'image'" run "$digits" --device host:0 --shape image=1x3x8x8
+check 0 '' run "$models/relu.onnx" --device host:0 --shape x=3x4 --output "$work/four"
+check 0 '' run "$models/sum.onnx" --device host:0 --input "x=$work/four/y.npy"
+says 'input y f32\[3,4\]'
+check 0 '' run "$models/integers.onnx" --device host:0 --json
+says '"dtype": *"i64"'
+
+# Pictures: channels, order, normalisation.
+check 0 '' run "$models/gray.onnx" --device host:0 --input "x=$source_dir/samples/ocr/line-16bit.png"
+says 'output y f32\[1,1,49,276\]'
+check 0 '' run "$models/rgb.onnx" --device host:0 --input "x=$source_dir/samples/ocr/line-palette.png" --png-bgr --png-mean 0.5 --png-std 0.5,0.5,0.5 --output "$work/rgb"
+says 'output y f32\[1,3,49,292\]'
+check 1 'takes no picture' run "$models/relu.onnx" --device host:0 --input "x=$seven"
+check 1 "'image'" run "$digits" --device host:0 --input "image=$source_dir/samples/ocr/line.png"
+
+# Files that are not what they should be.
+check 1 'ENOENT' run nothing.onnx --device host:0
+check 1 'ENOENT' run "$digits" --device host:0 --input "image=$work/nothing.npy"
+check 1 'rank|dtype' run "$digits" --device host:0 --input "image=$work/host:0/digit.npy"
+check 1 "dtype of input 'x'" run "$models/integers.onnx" --device host:0 --input "x=$work/relu/y.npy"
+check 1 'is no .npy, .pb or .png' run "$digits" --device host:0 --input "image=$source_dir/CONTRIBUTING.md"
+: >"$work/empty.onnx"
+check 1 'onnx' run "$work/empty.onnx" --device host:0
+check 1 'onnx' run "$seven" --device host:0
+check 1 '.' run "$work" --device host:0
+for bytes in 4 10 20 60; do
+  head -c -$bytes "$work/relu/y.npy" >"$work/cut.npy"
+  check 1 'npy: .*cut\.npy' run "$models/relu.onnx" --device host:0 --input "x=$work/cut.npy"
+  head -c -$bytes "$seven" >"$work/cut.png"
+  check 1 'png: .*cut\.png' run "$digits" --device host:0 --input "image=$work/cut.png"
+done
+for bytes in 1 7 30 99 300 1000 5000 20000; do
+  head -c $bytes "$digits" >"$work/cut.onnx"
+  check 1 'onnx' run "$work/cut.onnx" --device host:0
+done
+
+# Models that ask for what is not there.
+check 1 "Frobnicate.*" run "$models/unknown_op.onnx" --device host:0
+echo "$err" | grep -q 'odd' || complain "$last" "the node's name" "$err"
+check 1 'adder|Add' run "$models/bad_shapes.onnx" --device host:0
+check 1 "'x' is a tensor of type COMPLEX64" run "$models/complex.onnx" --device host:0
+
+# Outputs that cannot be written.
+check 1 'directory' run "$models/relu.onnx" --device host:0 --shape x=1x1 --output "$seven/out"
+check 1 'ENOENT|ENOTDIR' run "$models/relu.onnx" --device host:0 --shape x=1x1 --profile "$work/none/p.json"
+
+# Small memory: named, and no harm done.
+check 1 'device memory available \(ENOMEM\)' run "$models/relu.onnx" --device mockkfd+amd@gfx1100,vram=16M --shape x=4096x4096
+finish

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Goal: the main job reads what the pictures say, on the mock GPU and on the host alike: gray, palette, RGBA and 16-bit ones.
+# usage: ocr.sh PROGRAM SOURCE_DIR BUILD_DIR
+set -u
+program=$1 source_dir=$2 build_dir=$3
+models=${BW_MODELS:-$source_dir/build/models}
+model=$models/ch_PP-OCRv4_rec_infer.onnx keys=$models/ppocr_keys_v1.txt
+[ -r "$model" ] && [ -r "$keys" ] || { echo "skipped: no model in $models"; exit 77; }
+export BW_CACHE=$build_dir/kernels-of-tests
+failed=0
+while IFS='|' read -r picture text; do
+  out=$("$program" "$model" "$keys" "$source_dir/samples/ocr/$picture.png" --device mockkfd+amd@gfx1100 2>&1)
+  status=$?
+  read -r _ read_text <<<"$(echo "$out" | grep '^text ')"
+  if [ $status = 0 ] && [ "$read_text" = "$text" ] && echo "$out" | grep -q 'wave-instructions'; then
+    echo "$picture: $read_text"
+  else
+    printf '%s: expected "%s", exit code 0\n  observed "%s", exit code %s\n%s\n' "$picture" "$text" "$read_text" "$status" "$out"
+    failed=1
+  fi
+done <<'END'
+line|no vendor runtime, 2026
+line-gray|gray ring doorbell
+line-palette|palette 16 colours
+line-rgba|alpha channel line
+line-16bit|sixteen bit depth
+END
+exit $failed
