@@ -5,7 +5,8 @@
 #include "compiler/onnx/import.h"
 
 enum {
-    BW_MODEL_ENTRIES_MAX = 16, /* imports kept for replay; the one that was not used for longest goes */
+    BW_MODEL_SEGMENTS_MAX = 64, /* plans of pieces of imports that cannot be kept whole */
+    BW_MODEL_ENTRIES_MAX = 16,  /* imports kept for replay; the one that was not used for longest goes */
 };
 
 /* An input or output as the file declares it. */
@@ -48,6 +49,16 @@ struct bw_model_entry {
     uint64_t last_used; /* number of the run */
 };
 
+/* The plan of a piece of an import, by what it computes. */
+struct bw_model_segment {
+    uint64_t key[2];
+    struct bw_device *device;
+    struct bw_plan *plan; /* NULL: the row is free */
+    uint32_t *inputs;     /* place among the inputs that the piece reads -> input of the plan */
+    uint32_t input_count; /* of the plan */
+    uint64_t last_used;
+};
+
 struct bw_model {
     struct bw_onnx_model *proto;
     struct bw_onnx_mapping mapping; /* of the file, when we mapped it */
@@ -58,6 +69,8 @@ struct bw_model {
     uint32_t input_count, output_count;
     BW_VEC(struct bw_binding) bindings;
     BW_VEC(struct bw_model_entry *) entries;
+    struct bw_model_segment segments[BW_MODEL_SEGMENTS_MAX];
+    uint64_t segment_clock;
     struct bw_model_stats stats;
     struct bw_rng rng;
     bool profile;
@@ -67,5 +80,19 @@ struct bw_model {
 /* bw_onnx_session.tensor_data of a model. */
 int bw_model_tensor_data(void *user, struct bw_onnx_tensor *tensor, const void **data, struct bw_err *err);
 void bw_model_plans_destroy(struct bw_model *model);
+
+/* model_segment.c: computes tensors on a device, through a kept plan where one fits. inputs: by input of the
+ * graph; data from malloc. */
+int bw_model_segment_run(struct bw_model *model, struct bw_device *device, struct bw_tensor_graph *graph,
+                         const bw_tensor *outputs, uint32_t count, const void *const *inputs, void **data,
+                         struct bw_err *err);
+void bw_model_segment_free(struct bw_model *model, struct bw_model_segment *segment);
+/* Memory for the elements of tensors, one malloc each; on failure none, and data[] is NULL. */
+int bw_model_outputs_alloc(const struct bw_tensor_graph *graph, const bw_tensor *outputs, uint32_t count,
+                           void **data, struct bw_err *err);
+int bw_model_plan_create(struct bw_model *model, struct bw_device *device, struct bw_tensor_graph *graph,
+                         const bw_tensor *outputs, uint32_t count, struct bw_plan **plan, struct bw_err *err);
+/* Adds a plan's figures to those of the run, and remembers it for bw_model_calls. */
+void bw_model_plan_ran(struct bw_model *model, struct bw_plan *plan);
 
 #endif

@@ -43,6 +43,13 @@ void bw_model_plans_destroy(struct bw_model *model)
     for (size_t i = 0; i < model->entries.count; i++)
         entry_free(model, model->entries.data[i]);
     bw_vec_free(&model->entries);
+    for (uint32_t i = 0; i < BW_MODEL_SEGMENTS_MAX; i++)
+        bw_model_segment_free(model, &model->segments[i]);
+}
+
+void bw_model_forget(struct bw_model *model)
+{
+    bw_model_plans_destroy(model);
 }
 
 static bool same_shape(const struct bw_array *a, const struct bw_array *b)
@@ -150,26 +157,37 @@ static int inputs_check(const struct bw_model *model, const struct bw_value *inp
 
 /* ---- one import ---- */
 
-static int run_segment(struct bw_onnx_session *session, const bw_tensor *outputs, uint32_t count, void **data,
-                       struct bw_err *err)
-{
-    uint32_t input_count = (uint32_t)session->inputs.count;
-    const void **inputs = calloc(input_count + 1, sizeof *inputs);
-    if (!inputs)
-        return bw_fail(err, -ENOMEM, "model", "inputs");
-    for (uint32_t i = 0; i < input_count; i++)
-        inputs[i] = session->inputs.data[i].data;
-    int rc = bw_tensor_evaluate_with(session->graph, outputs, count, inputs, input_count, data, err);
-    free(inputs);
-    return rc;
-}
-
 struct import {
     struct bw_model *model;
+    struct bw_device *device; /* NULL: the evaluator */
     struct bw_onnx_session session;
     struct bw_onnx_value **outputs; /* by model output */
     bool started;
 };
+
+static int import_segment(struct bw_onnx_session *session, const bw_tensor *outputs, uint32_t count,
+                          void **data, struct bw_err *err)
+{
+    struct import *import = session->user;
+    uint32_t input_count = (uint32_t)session->inputs.count;
+    const void **inputs = calloc((size_t)input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return bw_fail(err, -ENOMEM, "model", "inputs");
+    for (uint32_t i = 0; i < input_count; i++)
+        inputs[i] = session->inputs.data[i].data;
+    int rc = import->device
+                 ? bw_model_segment_run(import->model, import->device, session->graph, outputs, count, inputs,
+                                        data, err)
+                 : bw_tensor_evaluate_with(session->graph, outputs, count, inputs, input_count, data, err);
+    free(inputs);
+    return rc;
+}
+
+static int import_tensor_data(void *user, struct bw_onnx_tensor *tensor, const void **data,
+                              struct bw_err *err)
+{
+    return bw_model_tensor_data(((struct import *)user)->model, tensor, data, err);
+}
 
 static void import_finish(struct import *import)
 {
@@ -178,15 +196,15 @@ static void import_finish(struct import *import)
     free(import->outputs);
 }
 
-static int import_run(struct import *import, struct bw_model *model, const struct bw_value *inputs,
-                      bool may_realize, struct bw_err *err)
+static int import_run(struct import *import, struct bw_model *model, struct bw_device *device,
+                      const struct bw_value *inputs, bool may_realize, struct bw_err *err)
 {
     struct bw_onnx_session *session = &import->session;
-    *import = (struct import){.model = model};
+    *import = (struct import){.model = model, .device = device};
     *session = (struct bw_onnx_session){.proto = model->proto,
-                                        .run = run_segment,
-                                        .tensor_data = bw_model_tensor_data,
-                                        .user = model,
+                                        .run = import_segment,
+                                        .tensor_data = import_tensor_data,
+                                        .user = import,
                                         .may_realize = may_realize,
                                         .rng = &model->rng};
     int rc = bw_onnx_session_start(session, err);
@@ -342,31 +360,21 @@ static int entry_make(struct import *import, struct bw_device *device, const str
 
 /* ---- replay ---- */
 
-/* On the device: data[i] becomes the memory of computed tensor i. */
-static int entry_replay(struct bw_model_entry *entry, const void *const *inputs, void **data,
-                        struct bw_err *err)
-{
-    for (uint32_t i = 0; i < entry->tensor_count; i++) {
-        uint64_t elements = (uint64_t)bw_tensor_elements(entry->graph, entry->tensors[i]);
-        uint64_t size_bytes = elements * bw_dtype_bytes(bw_tensor_dtype(entry->graph, entry->tensors[i]));
-        data[i] = malloc(size_bytes ? size_bytes : 1);
-        if (!data[i])
-            return bw_fail(err, -ENOMEM, "model", "output of %llu bytes", (unsigned long long)size_bytes);
-    }
-    return bw_plan_run(entry->plan, inputs, data, err);
-}
-
-static int entry_compute(struct bw_model_entry *entry, const struct bw_value *inputs, void **data,
-                         struct bw_err *err)
+static int entry_compute(struct bw_model *model, struct bw_model_entry *entry, const struct bw_value *inputs,
+                         void **data, struct bw_err *err)
 {
     const void **pointers = calloc((size_t)entry->graph_input_count + 1, sizeof *pointers);
-    if (!pointers)
-        return bw_fail(err, -ENOMEM, "model", "inputs");
-    for (uint32_t i = 0; i < entry->graph_input_count; i++)
+    int rc = pointers ? 0 : bw_fail(err, -ENOMEM, "model", "inputs");
+    for (uint32_t i = 0; !rc && i < entry->graph_input_count; i++)
         pointers[i] = inputs[entry->graph_inputs[i]].array.data;
-    int rc = entry->plan ? entry_replay(entry, pointers, data, err)
-                         : bw_tensor_evaluate_with(entry->graph, entry->tensors, entry->tensor_count,
-                                                   pointers, entry->graph_input_count, data, err);
+    if (!rc && !entry->device)
+        rc = bw_tensor_evaluate_with(entry->graph, entry->tensors, entry->tensor_count, pointers,
+                                     entry->graph_input_count, data, err);
+    else if (!rc &&
+             !(rc = bw_model_outputs_alloc(entry->graph, entry->tensors, entry->tensor_count, data, err))) {
+        rc = bw_plan_run(entry->plan, pointers, data, err);
+        bw_model_plan_ran(model, entry->plan);
+    }
     free(pointers);
     return rc;
 }
@@ -397,7 +405,7 @@ static int entry_run(struct bw_model *model, struct bw_model_entry *entry, const
     struct bw_value *values = calloc((size_t)model->output_count + 1, sizeof *values);
     int rc = data && taken && values ? 0 : bw_fail(err, -ENOMEM, "model", "outputs");
     if (!rc && entry->tensor_count)
-        rc = entry_compute(entry, inputs, data, err);
+        rc = entry_compute(model, entry, inputs, data, err);
     bool ignored = false;
     for (uint32_t i = 0; !rc && i < model->output_count; i++) {
         const struct bw_output_row *row = &entry->outputs[i];
@@ -417,10 +425,6 @@ static int entry_run(struct bw_model *model, struct bw_model_entry *entry, const
     free(values);
     entry->last_used = model->stats.runs;
     model->stats.nodes = entry->nodes;
-    model->stats.plan = (struct bw_plan_stats){0};
-    model->last_plan = entry->plan;
-    if (entry->plan)
-        bw_plan_stats(entry->plan, &model->stats.plan);
     return rc;
 }
 
@@ -432,15 +436,13 @@ static int run_fresh(struct bw_model *model, struct bw_device *device, const str
     struct import import;
     struct bw_model_entry *entry = NULL;
     double start = seconds_now();
-    int rc = import_run(&import, model, inputs, true, err);
+    int rc = import_run(&import, model, device, inputs, true, err);
     model->stats.import_seconds = seconds_now() - start;
     if (!rc && can_keep(&import)) {
         rc = entry_make(&import, device, inputs, &entry, err);
         if (!rc && device && entry->tensor_count)
-            rc = bw_plan_create(entry->graph, device, entry->tensors, entry->tensor_count,
-                                &(struct bw_plan_options){sizeof(struct bw_plan_options), model->profile},
-                                &entry->plan, err);
-        model->stats.plans += !rc && entry->plan;
+            rc = bw_model_plan_create(model, device, entry->graph, entry->tensors, entry->tensor_count,
+                                      &entry->plan, err);
         if (!rc)
             rc = entry_run(model, entry, inputs, outputs, err);
         if (rc || entry_keep(model, entry,
@@ -464,6 +466,8 @@ int bw_model_run(struct bw_model *model, struct bw_device *device, const struct 
     if (rc)
         return rc;
     model->stats.runs++;
+    model->stats.plan = (struct bw_plan_stats){0};
+    model->last_plan = NULL;
     struct bw_model_entry *entry = entry_find(model, device, inputs);
     model->stats.replayed = entry != NULL;
     if (!entry)
@@ -496,7 +500,7 @@ int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct
     int rc = inputs_check(model, inputs, err);
     if (rc)
         return rc;
-    rc = import_run(&import, model, inputs, false, err);
+    rc = import_run(&import, model, NULL, inputs, false, err);
     bw_tensor *tensors = rc ? NULL : calloc((size_t)model->output_count + 1, sizeof *tensors);
     if (!rc && !tensors)
         rc = bw_fail(err, -ENOMEM, "model", "outputs");

@@ -66,6 +66,8 @@ int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)
 int bw_model_load_bytes(const void *data, uint64_t size_bytes, struct bw_model **model, struct bw_err *err);
 /* Before the devices that it ran on are closed: its plans hold their memory. */
 void bw_model_destroy(struct bw_model *model);
+/* Drops what is kept for replay: before a device that the model ran on is closed while the model lives on. */
+void bw_model_forget(struct bw_model *model);
 
 struct bw_model_dim {
     int64_t size;       /* -1: free and not bound */
@@ -111,7 +113,7 @@ int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct
                    bw_tensor **outputs, uint32_t *output_count, struct bw_err *err);
 
 struct bw_model_stats {
-    uint64_t runs, imports, plans;      /* since the model was loaded */
+    uint64_t runs, imports, plans;      /* since the model was loaded; plans: compiled for a device */
     uint64_t nodes;                     /* ONNX nodes of the last import */
     bool replayed;                      /* the last run imported nothing */
     double import_seconds, run_seconds; /* of the last run */

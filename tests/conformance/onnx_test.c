@@ -1,10 +1,14 @@
 /* Goal: the ONNX project's own backend tests (Debian's libonnx-testdata) pass, but for those that
  * expected.txt lists with a reason.
  *
- * Arguments: [-v] [FILTER]: names of cases to run (substring). BW_ONNX_DATA: another data directory. Skipped
- * (77) where there is none. A case passes when every output has the expected dtype and shape and |a - b| <=
- * 1e-5 + 1e-3 |b|; integers and strings exactly. */
+ * Arguments: [-v] [-d DEVICE] [FILTER]: -d runs on a device (host, mockkfd+amd@gfx1100, ..) instead of the
+ * tensor evaluator; names of cases to run (substring). BW_ONNX_DATA: another data directory. Skipped (77)
+ * where there is none. A case passes when every output has the expected dtype and shape and |a - b| <= 1e-5 +
+ * 1e-3 |b|; integers and strings exactly. */
 #include <bellwire/model.h>
+
+#include <bellwire/ctx.h>
+#include <bellwire/device.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +25,8 @@
 enum { PATH_BYTES = 1024, OUTPUTS_MAX = 64, CASES_MAX = 4096, SKIPPED = 77 };
 
 static const char *const suites[] = {"node", "simple", "pytorch-converted", "pytorch-operator"};
+
+static struct bw_device *device; /* NULL: the evaluator */
 
 struct counts {
     int run, passed, unexpected;
@@ -141,7 +147,8 @@ static int read_values(const struct bw_model *model, const char *directory, bool
         int rc = bw_pb_read(path, declared.kind, &values[i], err);
         if (rc)
             return rc;
-        if (declared.dtype == BW_BF16 && values[i].array.dtype == BW_U16) /* NumPy has no bfloat16: the data set holds its bits */
+        if (declared.dtype == BW_BF16 &&
+            values[i].array.dtype == BW_U16) /* NumPy has no bfloat16: the data set holds its bits */
             values[i].array.dtype = BW_BF16;
     }
     return 0;
@@ -164,7 +171,7 @@ static bool run_data_set(struct bw_model *model, const char *directory, char *wh
     bool fine = !rc;
     for (int round = 0; fine && round < 2; round++) {
         struct bw_value outputs[OUTPUTS_MAX] = {{0}};
-        rc = bw_model_run(model, NULL, inputs, outputs, &err);
+        rc = bw_model_run(model, device, inputs, outputs, &err);
         fine = !rc;
         for (uint32_t i = 0; fine && i < bw_model_output_count(model); i++)
             fine = !values_differ(&outputs[i], &expected[i], why, why_bytes);
@@ -282,15 +289,34 @@ static void run_suite(const char *root, const char *suite, const char *filter, b
     total->unexpected += counts.unexpected;
 }
 
+static bool device_open(const char *name, struct bw_ctx **ctx)
+{
+    struct bw_ctx_config config;
+    struct bw_err err = {0};
+    char line[512];
+    int rc = bw_ctx_config_from_environment(&config, &err);
+    if (!rc)
+        rc = bw_ctx_create(&config, ctx, &err);
+    if (!rc)
+        rc = bw_device_open(*ctx, name, &device, &err);
+    bw_err_format(&err, line, sizeof line);
+    if (rc)
+        printf("%s\n", line);
+    return !rc;
+}
+
 int main(int argc, char **argv)
 {
     const char *root = getenv("BW_ONNX_DATA"), *filter = NULL;
     bool verbose = false;
     struct counts total = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
+    const char *device_name = NULL;
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "-v"))
             verbose = true;
+        else if (!strcmp(argv[i], "-d") && i + 1 < argc)
+            device_name = argv[++i];
         else
             filter = argv[i];
     root = root ? root : "/usr/share/libonnx-testdata/data";
@@ -302,6 +328,9 @@ int main(int argc, char **argv)
         printf("tests/conformance/expected.txt cannot be read\n");
         return 1;
     }
+    struct bw_ctx *ctx = NULL;
+    if (device_name && !device_open(device_name, &ctx))
+        return 1;
     for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++)
         run_suite(root, suites[i], filter, verbose, &total);
     printf("%-18s %4d of %4d pass, %d known failures, %d unexpected\n", "total", total.passed, total.run,
@@ -315,5 +344,8 @@ int main(int argc, char **argv)
             total.unexpected++;
         }
     free(known);
+    if (device)
+        bw_device_close(device);
+    bw_ctx_destroy(ctx);
     return total.unexpected || fewer ? 1 : 0;
 }
