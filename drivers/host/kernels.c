@@ -1,5 +1,6 @@
 /* Kernel records of host objects: see host.h for the format. */
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ static int records_find(const struct bw_host_object *object, const struct bw_hos
                         struct bw_err *err)
 {
     for (uint32_t i = 0; i < object->section_count; i++) {
-        if (strcmp(object->sections[i].name, BW_HOST_KERNEL_SECTION) == 0) {
+        if (object->sections[i].type == SHT_PROGBITS && /* its bytes lie in the file */
+            strcmp(object->sections[i].name, BW_HOST_KERNEL_SECTION) == 0) {
             *records = &object->sections[i];
             return 0;
         }

@@ -40,8 +40,9 @@ static bool section_is_data(const struct bw_host_section *section)
 /* Unwind tables are not needed: nothing unwinds through a kernel. */
 static bool section_is_wanted(const struct bw_host_section *section)
 {
-    return (section->flags & SHF_ALLOC) && section->type != SHT_NOTE && section->type != SHT_X86_64_UNWIND &&
-           strcmp(section->name, ".eh_frame") != 0 && strcmp(section->name, BW_HOST_KERNEL_SECTION) != 0;
+    return (section->flags & SHF_ALLOC) && section->type != SHT_NULL && section->type != SHT_NOTE &&
+           section->type != SHT_X86_64_UNWIND && strcmp(section->name, ".eh_frame") != 0 &&
+           strcmp(section->name, BW_HOST_KERNEL_SECTION) != 0;
 }
 
 static int section_refuse(struct loader *loader, uint32_t index, const char *why)
@@ -66,6 +67,8 @@ static int sections_place(struct loader *loader)
             if (section->type == SHT_INIT_ARRAY || section->type == SHT_FINI_ARRAY ||
                 section->type == SHT_PREINIT_ARRAY)
                 return section_refuse(loader, i, "constructors");
+            if (section->type != SHT_PROGBITS && section->type != SHT_NOBITS)
+                return section_refuse(loader, i, "a type that has no memory");
             if (executable && section_is_data(section))
                 return section_refuse(loader, i, "writable and executable");
             uint64_t *end = section_is_data(section) ? &loader->data_bytes : &loader->code_bytes;

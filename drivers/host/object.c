@@ -11,7 +11,7 @@
 #include "base/bits.h"
 
 /* A kernel module has about 10 sections and 30 symbols; these bound what a hostile file makes us allocate. */
-enum { SECTIONS_MAX = 4096, SYMBOLS_MAX = 1 << 20, KERNELS_MAX = 1 << 16 };
+enum { SECTIONS_MAX = 4096, SYMBOLS_MAX = 1 << 20 };
 
 static int object_broken(struct bw_err *err, const char *what, uint64_t index, uint64_t offset)
 {
