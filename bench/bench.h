@@ -14,7 +14,7 @@ struct bw_bench_options {
     struct bw_ctx *ctx;
     const char *const *devices; /* names; count 0: the bench's own default */
     uint32_t device_count;
-    uint64_t bytes_min, bytes_max; /* sizes to walk; 0: the bench's own default */
+    uint64_t bytes_min, bytes_max; /* sizes to walk (gemm: n); 0: the bench's own default */
     uint32_t factor;               /* from one size to the next; 0: 4 */
     uint32_t nodes;                /* launch: kernels per graph; 0: 200 */
     uint32_t repeats;              /* 0: the bench's own default */
@@ -24,6 +24,9 @@ struct bw_bench_options {
 /* 0 or -errno. The caller frees *document with cJSON_Delete. */
 int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+
+int bw_bench_gemm(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+int bw_bench_compile(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 
 /* Calls of malloc and its kin by this thread so far; UINT64_MAX when they cannot be counted (sanitizers have
  * their own). */
