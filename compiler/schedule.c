@@ -23,6 +23,7 @@
 /* In simple operations per element: a store, its loads, and a share of one more kernel. */
 static const double STORE_COST = 32;
 static const float COST_MAX = 1e6f;
+static const float INDEX_COST_MAX = 8; /* arithmetic on indexes alone, which loops hoist, is never worth memory below this */
 static const int64_t ONCE_BYTES_MAX =
     64 << 20; /* larger folded constants would cost more memory than they save */
 
@@ -181,7 +182,7 @@ static bool wants_store(const struct scheduler *s, bw_node node)
     double evaluations = points / (elements > 0 ? elements : 1);
     if (state->has_reduce)
         return state->request_count > 1 || gated || in_reduce || evaluations > 1.001;
-    if (state->cost * (evaluations - 1) <= STORE_COST)
+    if (state->cost * (evaluations - 1) <= STORE_COST || (!state->reads_memory && state->cost <= INDEX_COST_MAX))
         return false;
     return shared_cost(s, node) * (evaluations - 1) > STORE_COST;
 }
