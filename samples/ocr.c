@@ -5,6 +5,7 @@
  *
  * MODEL and KEYS: ch_PP-OCRv4_rec_infer.onnx and ppocr_keys_v1.txt (scripts/fetch-models.sh). Ends with 0
  * when both read the same text. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,9 +159,9 @@ static int scores_check(const struct bw_array *scores, const struct keys *keys, 
     if (scores->dtype == BW_F32 && scores->rank == 3 && scores->dims[0] == 1 &&
         scores->dims[1] <= WIDTH_MAX / 8 && scores->dims[2] == keys->count + 2)
         return 0;
-    bw_fail(err, -1, "ocr", "the model's output");
+    bw_fail(err, -EINVAL, "ocr", "the model's output");
     bw_err_expected(err, "f32[1,columns,%d]: blank, %d characters, space", keys->count + 2, keys->count);
-    return -1;
+    return -EINVAL;
 }
 
 static int read_on(struct bw_device *device, const char *path, const struct bw_value *picture,
@@ -173,7 +174,7 @@ static int read_on(struct bw_device *device, const char *path, const struct bw_v
     result->info = *bw_device_info(device);
     result->load_seconds = seconds_now(ctx) - begin;
     if (!rc && (bw_model_input_count(model) != 1 || bw_model_output_count(model) != 1))
-        rc = bw_fail(err, -1, "ocr", "%s: not one input and one output", path);
+        rc = bw_fail(err, -EINVAL, "ocr", "%s: not one input and one output", path);
     if (!rc)
         rc = bw_model_run(model, device, picture, &result->scores, err);
     if (!rc) {
