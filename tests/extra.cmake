@@ -74,3 +74,12 @@ endif()
 if(TARGET conformance.models)
   set_tests_properties(conformance.models PROPERTIES LABELS "conformance;slow" TIMEOUT 600)
 endif()
+
+# The ONNX backend tests once more through compiled kernels: on the CPU, and on the mock gfx1100.
+if(TARGET conformance.onnx)
+  foreach(device host mockkfd+amd@gfx1100)
+    string(REGEX REPLACE "[+].*" "" name ${device})
+    add_test(NAME conformance.onnx.${name} COMMAND conformance.onnx -d ${device})
+    set_tests_properties(conformance.onnx.${name} PROPERTIES LABELS "conformance;slow" SKIP_RETURN_CODE 77 TIMEOUT 900)
+  endforeach()
+endif()
