@@ -91,6 +91,10 @@ bw_tensor bw_tensor_pad(struct bw_tensor_graph *g, bw_tensor x, const int64_t *l
     struct bw_bounds crop = {{0}, {0}}, bounds = {{0}, {0}};
     bool empty = false;
     for (uint32_t i = 0; i < shape.rank; i++) {
+        const int64_t far = 1ll << 44; /* beyond any axis: what follows cannot overflow */
+        if (low[i] < -far || low[i] > far || high[i] < -far || high[i] > far)
+            return bw_tensor_fail(g, -ERANGE, "pad of axis %u by %lld, %lld", i, (long long)low[i],
+                                  (long long)high[i]);
         int64_t from = low[i] < 0 ? -low[i] : 0, to = shape.dims[i] + (high[i] < 0 ? high[i] : 0);
         bounds.low[i] = low[i] > 0 ? low[i] : 0;
         bounds.high[i] = high[i] > 0 ? high[i] : 0;

@@ -29,9 +29,13 @@ int bw_onnx_fail(struct bw_onnx_call *c, int code, const char *format, ...)
 
 void *bw_onnx_alloc(struct bw_onnx_call *c, uint64_t count, uint64_t size_bytes)
 {
-    uint64_t total;
-    void *memory =
-        __builtin_mul_overflow(count, size_bytes, &total) ? NULL : bw_arena_alloc(&c->session->arena, total);
+    uint64_t total, used = c->session->arena.used_bytes;
+    if (__builtin_mul_overflow(count, size_bytes, &total) || total > BW_ONNX_SESSION_BYTES_MAX ||
+        used > BW_ONNX_SESSION_BYTES_MAX - total) {
+        bw_onnx_fail(c, -E2BIG, "its tables and lists take more than %d bytes", BW_ONNX_SESSION_BYTES_MAX);
+        return NULL;
+    }
+    void *memory = bw_arena_alloc(&c->session->arena, total);
     if (!memory)
         bw_onnx_fail(c, -ENOMEM, "no memory");
     return memory;

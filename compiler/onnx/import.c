@@ -183,6 +183,8 @@ static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope
     rc = rc ? rc : c.rc;
     if (!rc)
         rc = bw_tensor_graph_error(session->graph, session->err);
+    if (!rc && bw_ir_count(session->graph->ir) > BW_ONNX_IR_NODES_MAX)
+        rc = bw_onnx_fail(&c, -E2BIG, "the graph has more than %d operations", BW_ONNX_IR_NODES_MAX);
     for (uint32_t i = 0; !rc && i < node->output_count; i++) {
         if (!node->outputs[i] || !c.outputs[i])
             continue;

@@ -83,7 +83,9 @@ int bw_onnx_window_read(struct bw_onnx_call *c, const int64_t *dims, uint32_t ra
     if (kernel)
         memcpy(w->kernel, kernel, w->spatial * sizeof *kernel);
     for (uint32_t i = 0; i < w->spatial; i++) {
-        enum { LARGE = 1 << 24 }; /* of kernels, strides, pads: keeps their products within 64 bits */
+        enum {
+            LARGE = 1 << 20
+        }; /* of kernels, strides, pads: times the longest axis, still within 64 bits */
         w->low[i] = pads[i];
         w->high[i] = pads[w->spatial + i];
         if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 || w->stride[i] > LARGE ||

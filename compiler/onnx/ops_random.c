@@ -9,6 +9,7 @@
 #include "compiler/onnx/ops.h"
 
 enum { UNIFORM, NORMAL };
+enum { ELEMENTS_MAX = 1 << 28 }; /* drawn by one op: a gigabyte of floats */
 
 static struct bw_rng generator(struct bw_onnx_call *c)
 {
@@ -44,7 +45,7 @@ static int random_out(struct bw_onnx_call *c, int64_t onnx_dtype, uint32_t rank,
     for (uint32_t i = 0; i < rank; i++)
         if (dims[i] < 0 || __builtin_mul_overflow(elements, dims[i], &elements))
             return bw_onnx_fail(c, -EINVAL, "shape");
-    if (!bw_dtype_is_float(dtype) || elements > 1ll << 32)
+    if (!bw_dtype_is_float(dtype) || elements > ELEMENTS_MAX)
         return bw_onnx_fail(c, -EINVAL, "type or shape");
     struct bw_rng rng = generator(c);
     uint8_t *data = calloc((size_t)elements + 1, bw_dtype_bytes(dtype));
@@ -77,6 +78,10 @@ static bw_tensor uniform(struct bw_onnx_call *c, enum bw_dtype dtype, uint32_t r
     int64_t elements = 1;
     for (uint32_t i = 0; i < rank; i++)
         elements *= dims[i];
+    if (elements > ELEMENTS_MAX) {
+        bw_onnx_fail(c, -E2BIG, "%lld random numbers", (long long)elements);
+        return (bw_tensor){0};
+    }
     struct bw_rng rng = generator(c);
     uint8_t *data = calloc((size_t)elements + 1, bw_dtype_bytes(dtype));
     for (int64_t i = 0; data && i < elements; i++)

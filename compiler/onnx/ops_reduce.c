@@ -273,7 +273,8 @@ static int lrn(struct bw_onnx_call *c)
     double alpha = bw_onnx_float(c, "alpha", 1e-4f), beta = bw_onnx_float(c, "beta", 0.75),
            bias = bw_onnx_float(c, "bias", 1);
     uint32_t rank = bw_tensor_rank(c->g, x);
-    if (rank < 2 || n < 1 || rank + 1 > BW_TENSOR_RANK_MAX)
+    enum { NEIGHBOURS_MAX = 4096 }; /* each is an addition in the graph */
+    if (rank < 2 || n < 1 || n > NEIGHBOURS_MAX)
         return bw_onnx_fail(c, -EINVAL, "size %lld, input of rank %u", (long long)n, rank);
     low[1] = (n - 1) / 2;
     high[1] = n - 1 - low[1];

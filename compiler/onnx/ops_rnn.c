@@ -7,6 +7,7 @@
 #include "compiler/onnx/ops.h"
 
 enum { RNN = 1, GRU = 3, LSTM = 4 }; /* gates */
+enum { STEPS_MAX = 1 << 14 };        /* each is a few dozen operations of the graph */
 
 struct activation {
     struct bw_bytes name;
@@ -323,6 +324,8 @@ static int recurrent_read(struct bw_onnx_call *c, struct recurrent *n)
                 shape_is(c, n->b, 2, d, 2 * width, 0) && shape_is(c, n->lengths, 1, n->batch, 0, 0) &&
                 shape_is(c, n->h, 3, d, n->batch, n->hidden) &&
                 shape_is(c, n->c, 3, d, n->batch, n->hidden) && shape_is(c, n->p, 2, d, 3 * n->hidden, 0);
+    if (n->steps > STEPS_MAX)
+        return bw_onnx_fail(c, -E2BIG, "%lld steps, at most %d", (long long)n->steps, STEPS_MAX);
     if (c->rc || !fits || n->steps < 1 || !n->batch || !n->hidden)
         return bw_onnx_fail(c, -EINVAL, "shapes of weights, bias or states do not fit");
     return activations_read(c, n);

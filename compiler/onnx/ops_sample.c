@@ -167,6 +167,11 @@ static int grid_sample(struct bw_onnx_call *c)
 
 /* ---- RoiAlign: on the host, since how many samples a bin has depends on the regions ---- */
 
+enum {
+    BINS_MAX = 4096,   /* per axis */
+    SAMPLES_MAX = 256, /* per axis of a bin: a hostile region does not run for ever */
+};
+
 struct roi_align {
     const struct bw_onnx_value *x;
     int64_t channels, height, width, out[2], ratio;
@@ -213,9 +218,7 @@ static double bin_value(const struct roi_align *r, const double *roi, int64_t im
             size[axis] = fmax(size[axis], 1);
         bin[axis] = size[axis] / (double)r->out[axis];
         grid[axis] = r->ratio > 0 ? r->ratio : (int64_t)ceil(bin[axis]);
-        grid[axis] = grid[axis] < 1      ? 1
-                     : grid[axis] > 1024 ? 1024
-                                         : grid[axis]; /* a hostile region does not run for ever */
+        grid[axis] = grid[axis] < 1 ? 1 : grid[axis] > SAMPLES_MAX ? SAMPLES_MAX : grid[axis];
     }
     for (int64_t a = 0; a < grid[0]; a++)
         for (int64_t b = 0; b < grid[1]; b++) {
@@ -242,7 +245,7 @@ static int roi_align(struct bw_onnx_call *c)
         c->opset >= 16 && bw_onnx_string_is(c, "coordinate_transformation_mode", "half_pixel", true);
     bool fits = x->rank == 4 && rois->rank == 2 && rois->dims[1] == 4 && images->elements == rois->dims[0] &&
                 r.out[0] > 0 && r.out[1] > 0;
-    if (c->rc || !fits || r.out[0] > 1 << 16 || r.out[1] > 1 << 16)
+    if (c->rc || !fits || r.out[0] > BINS_MAX || r.out[1] > BINS_MAX)
         return bw_onnx_fail(c, -EINVAL, "input, regions or output size do not fit");
     r.channels = x->dims[1], r.height = x->dims[2], r.width = x->dims[3];
     int64_t dims[] = {rois->dims[0], r.channels, r.out[0], r.out[1]}, bins = r.out[0] * r.out[1],

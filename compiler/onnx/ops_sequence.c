@@ -123,6 +123,8 @@ static int split_to_sequence(struct bw_onnx_call *c)
         if (wanted < 0 || stop > size)
             return bw_onnx_fail(c, -EINVAL, "part %lld of size %lld does not fit", (long long)i,
                                 (long long)wanted);
+        if (bw_onnx_iteration(c))
+            return c->rc;
         items[i] = bw_onnx_value_tensor(c->session, part_of(c, x, axis, start, stop, keep));
         if (!items[i])
             return bw_onnx_fail(c, -EINVAL, "part %lld", (long long)i);

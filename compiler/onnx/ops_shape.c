@@ -173,7 +173,10 @@ static int slice(struct bw_onnx_call *c)
         uint32_t axis = axes.given ? bw_onnx_axis(c, axes.data[i], rank) : i;
         start[axis] = starts.data[i];
         stop[axis] = ends.data[i];
-        step[axis] = steps.given ? steps.data[i] : 1;
+        /* a longer step has the same effect, and could overflow */
+        step[axis] = steps.given
+                         ? clamp(steps.data[i], -(1ll << BW_ONNX_SIZE_MAX_LOG2), 1ll << BW_ONNX_SIZE_MAX_LOG2)
+                         : 1;
         slice_resolve(dims_of(c, x)[axis], step[axis], &start[axis], &stop[axis]);
     }
     return c->rc ? c->rc : bw_onnx_out(c, 0, bw_tensor_slice(c->g, x, start, stop, step));
@@ -224,8 +227,9 @@ static int pad(struct bw_onnx_call *c)
                             (unsigned long long)count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis = axes.given ? bw_onnx_axis(c, axes.data[i], rank) : i;
-        low[axis] = pads.data[i];
-        high[axis] = pads.data[i + count];
+        low[axis] = clamp(pads.data[i], -(1ll << BW_ONNX_SIZE_MAX_LOG2), 1ll << BW_ONNX_SIZE_MAX_LOG2);
+        high[axis] =
+            clamp(pads.data[i + count], -(1ll << BW_ONNX_SIZE_MAX_LOG2), 1ll << BW_ONNX_SIZE_MAX_LOG2);
     }
     if (!bw_onnx_string_is(c, "mode", "constant", true))
         return pad_by_index(c, x, low, high, bw_onnx_string_is(c, "mode", "reflect", false),
@@ -265,7 +269,8 @@ static int tile(struct bw_onnx_call *c)
     for (uint32_t axis = 0; axis < rank && !c->rc; axis++) {
         int64_t before = 1, after = 1, size = dims_of(c, x)[axis], dims[BW_TENSOR_RANK_MAX];
         memcpy(dims, dims_of(c, x), rank * sizeof *dims);
-        if (counts[axis] < 0)
+        if (counts[axis] < 0 || counts[axis] >> BW_ONNX_SIZE_MAX_LOG2 ||
+            (size && counts[axis] > (1ll << BW_ONNX_SIZE_MAX_LOG2) / size))
             return bw_onnx_fail(c, -EINVAL, "axis %u repeated %lld times", axis, (long long)counts[axis]);
         for (uint32_t i = 0; i < rank; i++)
             *(i < axis ? &before : &after) *= i == axis ? 1 : dims[i];
@@ -406,12 +411,14 @@ static int trilu(struct bw_onnx_call *c)
     return bw_onnx_out(c, 0, bw_tensor_where(c->g, kept, x, bw_onnx_scalar_like(c, x, 0)));
 }
 
+enum { BLOCK_MAX = 1 << 16 }; /* its square times an axis stays within 64 bits */
+
 static int depth_to_space(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0);
     int64_t b = bw_onnx_int(c, "blocksize", 0);
     const int64_t *d = dims_of(c, x);
-    if (bw_tensor_rank(c->g, x) != 4 || b < 1 || d[1] % (b * b))
+    if (bw_tensor_rank(c->g, x) != 4 || b < 1 || b > BLOCK_MAX || d[1] % (b * b))
         return bw_onnx_fail(c, -EINVAL, "blocksize %lld does not fit the input", (long long)b);
     bool columns = bw_onnx_string_is(c, "mode", "CRD", false); /* depth counts slowest */
     int64_t depth = d[1] / (b * b), result[] = {d[0], depth, d[2] * b, d[3] * b};
@@ -427,7 +434,7 @@ static int space_to_depth(struct bw_onnx_call *c)
     bw_tensor x = bw_onnx_in(c, 0);
     int64_t b = bw_onnx_int(c, "blocksize", 0);
     const int64_t *d = dims_of(c, x);
-    if (bw_tensor_rank(c->g, x) != 4 || b < 1 || d[2] % b || d[3] % b)
+    if (bw_tensor_rank(c->g, x) != 4 || b < 1 || b > BLOCK_MAX || d[2] % b || d[3] % b)
         return bw_onnx_fail(c, -EINVAL, "blocksize %lld does not fit the input", (long long)b);
     int64_t split_dims[] = {d[0], d[1], d[2] / b, b, d[3] / b, b},
             result[] = {d[0], d[1] * b * b, d[2] / b, d[3] / b};

@@ -9,11 +9,15 @@
 
 /* The transform matrix [2 n, 2 bins] that takes (re, im) pairs to (re, im) pairs: n samples, of a period of
  * `length`. The angle's multiple is reduced first, so that long transforms keep their accuracy. */
+enum { TABLE_MAX = 1 << 22 }; /* elements of a table made on the host: 2048 samples take as many */
+
 static bw_tensor fourier_matrix(struct bw_onnx_call *c, enum bw_dtype dtype, int64_t n, int64_t length,
                                 int64_t bins, bool inverse)
 {
     int64_t dims[] = {2 * n, 2 * bins};
-    double *m = n * bins < 1 << 26 ? bw_onnx_alloc(c, (uint64_t)(4 * n * bins), sizeof *m) : NULL;
+    double *m = n < TABLE_MAX && bins < TABLE_MAX && n * bins <= TABLE_MAX
+                    ? bw_onnx_alloc(c, (uint64_t)(4 * n * bins), sizeof *m)
+                    : NULL;
     if (!m) {
         bw_onnx_fail(c, -E2BIG, "transform of %lld samples", (long long)n);
         return (bw_tensor){0};
@@ -124,7 +128,7 @@ static int window(struct bw_onnx_call *c)
     struct bw_onnx_ints size = bw_onnx_ints_in(c, 0);
     enum bw_dtype dtype = bw_onnx_dtype_of(bw_onnx_int(c, "output_datatype", 1));
     bool periodic = bw_onnx_int(c, "periodic", 1);
-    if (c->rc || size.count != 1 || size.data[0] < 0 || size.data[0] > 1 << 28 || dtype == BW_VOID)
+    if (c->rc || size.count != 1 || size.data[0] < 0 || size.data[0] > TABLE_MAX || dtype == BW_VOID)
         return bw_onnx_fail(c, -EINVAL, "size or type");
     const struct window_row *row = &windows[c->op->variant];
     int64_t n = size.data[0], period = periodic ? n : n - 1;
@@ -152,7 +156,8 @@ static int mel_weight_matrix(struct bw_onnx_call *c)
     double bands = number_in(c, 0), length = number_in(c, 1), rate = number_in(c, 2), low = number_in(c, 3),
            high = number_in(c, 4);
     enum bw_dtype dtype = bw_onnx_dtype_of(bw_onnx_int(c, "output_datatype", 1));
-    if (c->rc || !(bands >= 1 && bands < 1 << 16 && length >= 1 && length < 1 << 24 && rate > 0) ||
+    if (c->rc ||
+        !(bands >= 1 && length >= 1 && length < TABLE_MAX && bands * length < TABLE_MAX && rate > 0) ||
         dtype == BW_VOID)
         return bw_onnx_fail(c, -EINVAL, "%g bands, length %g, rate %g", bands, length, rate);
     int64_t n = (int64_t)bands, bins = (int64_t)length / 2 + 1, dims[] = {bins, n};
