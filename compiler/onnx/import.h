@@ -25,9 +25,9 @@ enum {
     BW_ONNX_FOLD_WORK_MAX = 1 << 26,   /* elements computed to fold one value */
     BW_ONNX_DECIDE_WORK_MAX = 1 << 28, /* the same for one decision: a shape that takes longer is no shape */
     BW_ONNX_SPECIALIZE_ELEMENTS_MAX = 256, /* of an input whose values may be part of what a plan is for */
-    BW_ONNX_SESSION_BYTES_MAX = 1 << 30,     /* tables, lists and decided values of one import */
-    BW_ONNX_IR_NODES_MAX = 1 << 23,          /* of the graph that an import makes: half a gigabyte */
-    BW_ONNX_SIZE_MAX_LOG2 = 40,              /* no axis is longer: products with small factors stay within 64 bits */
+    BW_ONNX_SESSION_BYTES_MAX = 1 << 30,   /* tables, lists and decided values of one import */
+    BW_ONNX_IR_NODES_MAX = 1 << 23,        /* of the graph that an import makes: half a gigabyte */
+    BW_ONNX_SIZE_MAX_LOG2 = 40,  /* no axis is longer: products with small factors stay within 64 bits */
     BW_ONNX_CALL_DEPTH_MAX = 64, /* subgraphs and functions within each other, against recursive functions */
     BW_ONNX_NODES_MAX = 1 << 20, /* nodes of one import, iterations of loops included, against endless ones */
 };
