@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,7 +181,12 @@ int bw_mock_queue_start(struct bw_mock_queue *queue)
     atomic_store(&queue->doorbell->bound, 1);
     if (queue->machine->single_step)
         return 0;
+    /* A GPU takes no signals: those of the client's process are for its own threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = -pthread_create(&queue->thread, NULL, queue_thread, queue);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     queue->has_thread = !rc;
     if (rc)
         atomic_store(&queue->doorbell->bound, 0);

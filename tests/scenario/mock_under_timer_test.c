@@ -5,11 +5,11 @@
 
 #include "tests/unit/mock/client.h"
 
-static volatile sig_atomic_t ticks;
+static _Atomic int ticks;
 
 static void tick(int number)
 {
-    ticks = ticks + 1;
+    ticks++;
 }
 
 static void start_timer(void)
