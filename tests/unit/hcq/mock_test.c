@@ -348,6 +348,39 @@ static void scratch_may_grow_after_a_graph_was_linked(void)
     machine_close(&machine);
 }
 
+static void grids_past_their_limit_are_refused(void)
+{
+    struct machine machine;
+    uint64_t ticket;
+    if (!machine_open(&machine, 1, 64 << 20, 0))
+        return;
+    struct rig *rig = &machine.rig;
+    const uint32_t groups_max = UINT32_MAX / 32; /* work-items in 32 bits */
+    struct bw_argument arguments[] = {argument_value(0), argument_value(0)};
+    struct bw_launch launch = {.group_count = {{groups_max + 1, false}, {1, false}, {1, false}},
+                               .group_size = {32, 1, 1},
+                               .arguments = arguments,
+                               .argument_count = 2};
+    struct bw_kernel *kernel = rig_kernel(rig, 0, "store_at");
+    struct bw_graph *graph = rig_graph(rig);
+    BW_EQ(bw_graph_kernel(graph, kernel, &launch, &rig->err), -EINVAL);
+    BW_TRUE(error_says(&rig->err, "2^32-1"));
+    launch.group_size[0] = 2048; /* more than a workgroup holds */
+    launch.group_count[0].value = 1;
+    BW_EQ(bw_graph_kernel(graph, kernel, &launch, &rig->err), -EINVAL);
+    launch.group_size[0] = 32;
+    launch.group_count[0] = (struct bw_dimension){0, true};
+    BW_OK(bw_graph_kernel(graph, kernel, &launch, &rig->err), &rig->err);
+    struct bw_linked_graph *linked = rig_link(rig, graph);
+    uint32_t groups = groups_max + 1;
+    struct bw_replay replay = {.variables = &groups, .variable_count = 1};
+    BW_EQ(bw_linked_graph_replay(linked, &replay, &ticket, &rig->err), -EINVAL);
+    groups = 0;
+    BW_EQ(bw_linked_graph_replay(linked, &replay, &ticket, &rig->err), -EINVAL);
+    bw_linked_graph_destroy(linked);
+    machine_close(&machine);
+}
+
 static void a_forked_child_harms_nothing(void)
 {
     struct machine machine;
@@ -426,4 +459,5 @@ BW_TEST_MAIN("hcq on the mock", {"replays_in_flight_on_the_mock", replays_in_fli
              {"a_store_to_the_wrong_place_is_named", a_store_to_the_wrong_place_is_named},
              {"an_illegal_instruction_is_named", an_illegal_instruction_is_named},
              {"engines_that_stand_still_are_named", engines_that_stand_still_are_named},
+             {"grids_past_their_limit_are_refused", grids_past_their_limit_are_refused},
              {"a_forked_child_harms_nothing", a_forked_child_harms_nothing})
