@@ -11,7 +11,7 @@ int bw_file_read(const char *path, uint64_t size_bytes_max, uint8_t **data, uint
                  struct bw_err *err)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0; /* a FIFO would wait for its writer */
     if (fd < 0)
         return bw_fail(err, -errno, "file", "%s", path);
     if (fstat(fd, &status) || !S_ISREG(status.st_mode))

@@ -104,7 +104,7 @@ static struct bw_model *model_new(struct bw_err *err)
 static int map_file(struct bw_model *model, const char *path, struct bw_err *err)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for its writer */
     if (fd < 0)
         return bw_fail(err, -errno, "onnx", "%s", path);
     if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {

@@ -194,6 +194,7 @@ struct bw_device {
 /* Programs and kernels embed these first. */
 struct bw_program {
     struct bw_device *device;
+    struct bw_program *detained_next; /* hcq's, once destroyed: see struct bw_hcq_device */
 };
 struct bw_kernel {
     struct bw_program *program;

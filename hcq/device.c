@@ -115,6 +115,7 @@ void bw_device_close(struct bw_device *device)
     bw_hcq_transfer_destroy(hcq);
     index_give(hcq);
     bw_hcq_queues_destroy(hcq);
+    bw_hcq_programs_release(hcq);
     bw_hcq_cache_flush(hcq, true);
     assert(hcq->live.count == 0); /* buffers must be gone */
     device_free(hcq);
@@ -197,6 +198,7 @@ int bw_device_recover(struct bw_device *device, struct bw_err *err)
     if (rc)
         return rc;
     timelines_settle(hcq);
+    bw_hcq_programs_release(hcq);
     __atomic_store_n(&hcq->failed, 0, __ATOMIC_RELEASE);
     return 0;
 }

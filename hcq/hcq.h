@@ -119,7 +119,11 @@ struct bw_hcq_device {
     uint32_t failed;     /* atomic */
     struct bw_err error; /* valid and constant while failed */
 
-    pthread_mutex_t lock;        /* what follows */
+    pthread_mutex_t lock; /* what follows */
+    /* Destroyed while the device did not answer: their code may still run, so they stay until its queues are
+     * gone. */
+    struct bw_program *detained;
+
     struct bw_interval_map live; /* address ranges of live blocks; value is the block */
     struct bw_hcq_freed freed[BW_HCQ_FREED_COUNT];
     uint64_t freed_count;
@@ -234,6 +238,10 @@ void bw_hcq_block_free(void *user, void *block);
 void bw_hcq_cache_flush(struct bw_hcq_device *device, bool all);
 /* `gone` is being closed, its work done: nobody waits for its queues any more, nothing is mapped there. */
 void bw_hcq_memory_forget(struct bw_hcq_device *device, const struct bw_hcq_device *gone);
+
+/* program.c: frees the programs whose code may have run on until now; the queues are gone, or empty after a
+ * reset. */
+void bw_hcq_programs_release(struct bw_hcq_device *device);
 
 /* describe.c */
 void bw_hcq_describe(void *device, uint64_t address, char *text, uint32_t text_size);

@@ -25,10 +25,27 @@ void bw_program_destroy(struct bw_program *program)
     struct bw_hcq_device *hcq = bw_hcq_device_of(program->device);
     if (bw_ctx_forked(hcq->ctx))
         return; /* the program is the parent's */
-    /* Its code may still run; a device that fails this wait runs nothing any more that its caller relies on.
-     */
-    (void)bw_hcq_devices_wait(hcq->ctx, 1ull << hcq->index, NULL);
-    program->device->ops->program_destroy(program);
+    if (!bw_hcq_devices_wait(hcq->ctx, 1ull << hcq->index, NULL)) {
+        program->device->ops->program_destroy(program);
+        return;
+    }
+    pthread_mutex_lock(&hcq->lock);
+    program->detained_next = hcq->detained;
+    hcq->detained = program;
+    pthread_mutex_unlock(&hcq->lock);
+}
+
+void bw_hcq_programs_release(struct bw_hcq_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    struct bw_program *program = device->detained;
+    device->detained = NULL;
+    pthread_mutex_unlock(&device->lock);
+    while (program) {
+        struct bw_program *next = program->detained_next;
+        device->device->ops->program_destroy(program);
+        program = next;
+    }
 }
 
 int bw_program_kernel(struct bw_program *program, const char *name, struct bw_kernel **kernel,

@@ -86,6 +86,12 @@ int bw_run_shapes_bind(struct bw_run *run)
 
 /* ---- files ---- */
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length > end_length && !strcmp(text + length - end_length, end);
+}
+
 int bw_run_file_read(const char *path, const struct bw_model_value *declared,
                      const struct bw_run_picture_options *options, struct bw_value *value, struct bw_err *err)
 {
@@ -95,13 +101,11 @@ int bw_run_file_read(const char *path, const struct bw_model_value *declared,
         return bw_fail(err, -errno, "file", "%s", path);
     size_t got = fread(start, 1, sizeof start, file);
     fclose(file);
-    size_t length = strlen(path);
-    const char *suffix = length > 4 ? path + length - 4 : "";
-    if (!memcmp(start, "\x89PNG", 4) || !strcmp(suffix, ".png"))
+    if (!memcmp(start, "\x89PNG", 4) || ends_with(path, ".png"))
         return bw_run_picture_read(path, declared, options, value, err);
-    if (!memcmp(start, "\x93NUMPY", 6) || !strcmp(suffix, ".npy"))
+    if (!memcmp(start, "\x93NUMPY", 6) || ends_with(path, ".npy"))
         return bw_npy_read(path, value, err);
-    if (!got || (strcmp(suffix, ".pb") != 0 && strcmp(suffix, "onnx") != 0))
+    if (!got || (!ends_with(path, ".pb") && !ends_with(path, ".onnx")))
         return bw_fail(err, -EINVAL, "file", "%s is no .npy, .pb or .png", path);
     return bw_pb_read(path, declared->kind, value, err);
 }

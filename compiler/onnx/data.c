@@ -164,7 +164,7 @@ static int map_file(const struct bw_onnx_tensor *tensor, const char *path, struc
                     struct bw_err *err)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for its writer */
     if (fd < 0)
         return tensor_error(tensor, err, -errno, "its external file cannot be opened");
     if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size <= 0) {

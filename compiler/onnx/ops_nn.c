@@ -95,6 +95,9 @@ int bw_onnx_window_read(struct bw_onnx_call *c, const int64_t *dims, uint32_t ra
     }
     bool upper = bw_onnx_string_is(c, "auto_pad", "SAME_UPPER", false),
          lower = bw_onnx_string_is(c, "auto_pad", "SAME_LOWER", false);
+    if (!upper && !lower && !bw_onnx_string_is(c, "auto_pad", "NOTSET", true) &&
+        !bw_onnx_string_is(c, "auto_pad", "VALID", true))
+        return bw_onnx_fail(c, -EINVAL, "auto_pad is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER");
     w->same = upper || lower;
     w->same_upper = upper;
     if (w->same)
@@ -181,6 +184,26 @@ static void pad_for_ceil(struct bw_onnx_window *w, const int64_t *size)
     }
 }
 
+/* A window larger than its padded input, but by less than a stride: one window, cut off at the input's end.
+ * Where the specification's formula rounds down to no window at all, onnxruntime's rounds towards zero, and
+ * real networks on small pictures count on it. What it adds is never counted, as in ceil_mode. A window
+ * larger still fits nowhere. */
+static int pad_for_one(struct bw_onnx_call *c, struct bw_onnx_window *w, const int64_t *size)
+{
+    for (uint32_t i = 0; i < w->spatial && !w->same; i++) {
+        int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1,
+                room = size[i] + w->low[i] + w->high[i] - reach;
+        if (room >= 0 || size[i] == 0)
+            continue;
+        if (room < -w->stride[i])
+            return bw_onnx_fail(c, -EINVAL, "a window of %lld does not fit into %lld padded elements",
+                                (long long)reach, (long long)(room + reach));
+        if (room > -w->stride[i])
+            w->high[i] -= room;
+    }
+    return 0;
+}
+
 bw_tensor bw_onnx_window_pad(struct bw_onnx_call *c, bw_tensor x, const struct bw_onnx_window *w,
                              double value)
 {
@@ -208,7 +231,7 @@ static int pool_read(struct bw_onnx_call *c, bw_tensor x, struct bw_onnx_window 
     int rc = bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x), NULL, w);
     if (!rc && bw_onnx_int(c, "ceil_mode", 0) && !w->same)
         pad_for_ceil(w, bw_tensor_dims(c->g, x) + 2);
-    return rc;
+    return rc ? rc : pad_for_one(c, w, bw_tensor_dims(c->g, x) + 2);
 }
 
 static double lowest(enum bw_dtype dtype)
@@ -261,9 +284,16 @@ static int average_pool(struct bw_onnx_call *c)
     struct bw_onnx_window w;
     if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x), NULL, &w))
         return c->rc;
+    const int64_t *size = bw_tensor_dims(c->g, x) + 2;
+    bool ceil = bw_onnx_int(c, "ceil_mode", 0) && !w.same;
+    if (!ceil && pad_for_one(c, &w, size))
+        return c->rc;
     struct bw_onnx_window declared = w; /* what ceil_mode adds is never counted */
-    if (bw_onnx_int(c, "ceil_mode", 0) && !w.same)
-        pad_for_ceil(&w, bw_tensor_dims(c->g, x) + 2);
+    if (ceil) {
+        pad_for_ceil(&w, size);
+        if (pad_for_one(c, &w, size))
+            return c->rc;
+    }
     bw_tensor sum = bw_tensor_sum(c->g, window_view(c, x, &w, 0), window_mask(&w), false);
     /* How many elements of each window count, as the same sum over ones. */
     int64_t dims[BW_TENSOR_RANK_MAX] = {1, 1};

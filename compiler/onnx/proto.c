@@ -142,12 +142,19 @@ static int tensor_dims(const struct bw_onnx_parser *p, const struct bw_wire *wir
     return rc;
 }
 
-static uint64_t decimal(struct bw_bytes bytes)
+static int decimal(const struct bw_wire *wire, struct bw_bytes bytes, uint64_t *number)
 {
     uint64_t value = 0;
-    for (uint64_t i = 0; i < bytes.size_bytes && bytes.data[i] >= '0' && bytes.data[i] <= '9'; i++)
-        value = value > UINT64_MAX / 10 - 1 ? value : value * 10 + (bytes.data[i] - '0');
-    return value;
+    bool good = bytes.size_bytes > 0;
+    for (uint64_t i = 0; i < bytes.size_bytes && good; i++) {
+        good = bytes.data[i] >= '0' && bytes.data[i] <= '9' && value <= UINT64_MAX / 10 - 1;
+        value = value * 10 + (bytes.data[i] - '0');
+    }
+    *number = value;
+    return good ? 0
+                : bw_fail(wire->err, -EBADMSG, "onnx",
+                          "byte %llu: offset or length of external data is no number",
+                          (unsigned long long)(bytes.data - wire->file));
 }
 
 /* StringStringEntryProto of external_data */
@@ -167,9 +174,9 @@ static int tensor_external(const struct bw_wire *outer, struct bw_bytes bytes, s
     if (bw_onnx_equals(key, "location"))
         tensor->location = value;
     if (bw_onnx_equals(key, "offset"))
-        tensor->external_offset = decimal(value);
-    if (bw_onnx_equals(key, "length")) {
-        tensor->external_bytes = decimal(value);
+        rc = decimal(&wire, value, &tensor->external_offset);
+    if (!rc && bw_onnx_equals(key, "length")) {
+        rc = decimal(&wire, value, &tensor->external_bytes);
         tensor->external_bytes_given = true;
     }
     return rc;

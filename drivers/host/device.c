@@ -95,6 +95,8 @@ static void host_program_destroy(struct bw_program *base)
 {
     struct bw_host_program *program = (struct bw_host_program *)base;
     struct bw_host_device *host = (struct bw_host_device *)base->device;
+    if (host->abandoned)
+        return; /* a thread that never came back may be inside */
     bw_host_object_unload(host->sys, program);
     bw_host_kernels_free(program);
     free(program);

@@ -218,9 +218,10 @@ void bw_host_queue_destroy(struct bw_queue *base)
     __atomic_store_n(&queue->stop, 1, __ATOMIC_SEQ_CST);
     queue_wake(queue);
     queue->host->queues[queue->base.kind] = NULL;
-    for (uint64_t waited_ns = 0; !__atomic_load_n(&queue->ended, __ATOMIC_ACQUIRE);
-         waited_ns += CLOSE_STEP_NS) {
-        if (waited_ns >= CLOSE_WAIT_NS) {
+    uint64_t begin_ns =
+        sys->ops->clock_ns(sys); /* not the sum of the steps: on a busy machine each is long */
+    while (!__atomic_load_n(&queue->ended, __ATOMIC_ACQUIRE)) {
+        if (sys->ops->clock_ns(sys) - begin_ns >= CLOSE_WAIT_NS) {
             pthread_detach(
                 queue->thread); /* an endless kernel: nothing can stop it, and it uses queue and pool */
             queue->host->abandoned = true;
@@ -242,9 +243,9 @@ int bw_host_queue_reset(struct bw_host_queue *queue, uint64_t timeout_ns)
     const uint64_t step_ns = 100000;
     int rc = 0;
     __atomic_store_n(&queue->drop, 1, __ATOMIC_SEQ_CST);
-    for (uint64_t waited_ns = 0; __atomic_load_n(&queue->get, __ATOMIC_ACQUIRE) != queue->put;
-         waited_ns += step_ns) {
-        if (waited_ns >= timeout_ns) {
+    uint64_t begin_ns = sys->ops->clock_ns(sys);
+    while (__atomic_load_n(&queue->get, __ATOMIC_ACQUIRE) != queue->put) {
+        if (sys->ops->clock_ns(sys) - begin_ns >= timeout_ns) {
             rc = -EBUSY;
             break;
         }

@@ -55,7 +55,14 @@ says 'output y f32\[1,3,49,292\]'
 check 1 'takes no picture' run "$models/relu.onnx" --device host:0 --input "x=$seven"
 check 1 "'image'" run "$digits" --device host:0 --input "image=$source_dir/samples/ocr/line.png"
 
+# ONNX's own tensor files: dims 2 and 3, float, raw data.
+printf '\x08\x02\x08\x03\x10\x01\x4a\x18%b' '\0\0\x80\x3f\0\0\x80\xbf\0\0\x80\x3f\0\0\x80\xbf\0\0\x80\x3f\0\0\x80\xbf' >"$work/x.pb"
+check 0 '' run "$models/relu.onnx" --device host:0 --input "x=$work/x.pb"
+says 'output y f32\[2,3\]: 1 0 1 0 1 0'
+
 # Files that are not what they should be.
+mkfifo "$work/fifo.onnx"
+check 1 'fifo.onnx' run "$work/fifo.onnx" --device host:0
 check 1 'ENOENT' run nothing.onnx --device host:0
 check 1 'ENOENT' run "$digits" --device host:0 --input "image=$work/nothing.npy"
 check 1 'rank|dtype' run "$digits" --device host:0 --input "image=$work/host:0/digit.npy"

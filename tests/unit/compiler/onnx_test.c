@@ -492,6 +492,64 @@ static void tensors_that_lie_about_their_size(void)
     expect_failure(&file, -EBADMSG, "fewer elements");
 }
 
+static void ints_add(struct pb *attributes, const char *name, int64_t a, int64_t b)
+{
+    struct pb attribute = {.size_bytes = 0};
+    pb_text(&attribute, 1, name);
+    pb_int(&attribute, 8, a);
+    pb_int(&attribute, 8, b);
+    pb_int(&attribute, 20, 7);
+    pb_message(attributes, 5, &attribute);
+}
+
+/* Kernel 2x2 at stride 2 over one row: one row of windows, as onnxruntime has it; kernels of 4 rows fit
+ * nowhere. */
+static void windows_may_be_larger_than_a_small_picture(void)
+{
+    static const char *const ops[] = {"MaxPool", "AveragePool", "LpPool", "MaxPool"};
+    static const float x[] = {1, 2, 5, 4}, expected[][2] = {{2, 5}, {1.5f, 4.5f}, {2.236068f, 6.4031243f}};
+    static const int64_t dims[] = {1, 1, 1, 4};
+    for (size_t i = 0; i < BW_COUNT_OF(ops); i++) {
+        struct pb graph = {.size_bytes = 0}, attributes = {.size_bytes = 0};
+        ints_add(&attributes, "kernel_shape", i == 3 ? 4 : 2, 2);
+        ints_add(&attributes, "strides", 2, 2);
+        pb_node(&graph, ops[i], "x", "y", &attributes);
+        pb_graph_input(&graph, "x", PB_FLOAT, "1,1,1,4");
+        pb_graph_output(&graph, "y", PB_FLOAT, "1,1,H,W");
+        struct pb file = pb_model(&graph, 13);
+        struct bw_model *model = load(&file);
+        struct bw_value input = array(BW_F32, 4, dims, x), output = {0};
+        struct bw_err err = {0};
+        if (i == 3) {
+            BW_EQ(run_fails(model, &input, &err), -EINVAL);
+            BW_TRUE(strstr(err.what, "window of 4 does not fit into 1") != NULL);
+        } else if (BW_OK(bw_model_run(model, NULL, &input, &output, &err), &err) &&
+                   BW_EQ(output.array.dims[2], 1) && BW_EQ(output.array.dims[3], 2)) {
+            BW_NEAR(((float *)output.array.data)[0], expected[i][0], 1e-6);
+            BW_NEAR(((float *)output.array.data)[1], expected[i][1], 1e-6);
+        }
+        bw_value_free(&output);
+        bw_model_destroy(model);
+    }
+}
+
+static void offsets_that_are_no_numbers(void)
+{
+    static const char *const offsets[] = {"-4", "12abc", "", "99999999999999999999999"};
+    for (size_t i = 0; i < BW_COUNT_OF(offsets); i++) {
+        struct pb graph = {.size_bytes = 0}, tensor = {.size_bytes = 0}, entry = {.size_bytes = 0};
+        pb_int(&tensor, 1, 6);
+        pb_int(&tensor, 2, PB_FLOAT);
+        pb_text(&entry, 1, "offset");
+        pb_text(&entry, 2, offsets[i]);
+        pb_message(&tensor, 13, &entry);
+        pb_int(&tensor, 14, 1);
+        pb_message(&graph, 5, &tensor);
+        struct pb file = pb_model(&graph, 13);
+        expect_failure(&file, -EBADMSG, "is no number");
+    }
+}
+
 /* A model with some of everything, as a victim. */
 static struct pb rich_model(void)
 {
@@ -601,5 +659,7 @@ BW_TEST_MAIN("onnx", {"second_run_replays", second_run_replays},
              {"graphs_nested_too_deep_are_refused", graphs_nested_too_deep_are_refused},
              {"data_outside_of_the_directory_are_refused", data_outside_of_the_directory_are_refused},
              {"tensors_that_lie_about_their_size", tensors_that_lie_about_their_size},
+             {"windows_may_be_larger_than_a_small_picture", windows_may_be_larger_than_a_small_picture},
+             {"offsets_that_are_no_numbers", offsets_that_are_no_numbers},
              {"truncated_anywhere", truncated_anywhere}, {"bits_flipped_anywhere", bits_flipped_anywhere},
              {"bytes_replaced_anywhere", bytes_replaced_anywhere})

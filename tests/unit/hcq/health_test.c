@@ -95,6 +95,26 @@ static void a_hang_is_named_and_recovered_from(void)
     rig_close(&rig);
 }
 
+/* Its thread runs on: code, arguments and memory must stay, or the process dies. */
+static void a_device_closes_under_an_endless_kernel(void)
+{
+    struct bw_ctx_config config = {.size = sizeof config, .wait_ns = WAIT_NS};
+    struct rig rig;
+    uint64_t ticket;
+    if (!rig_open(&rig, &config, on_hosts))
+        return;
+    struct bw_buffer *flag = rig_buffer(&rig, 0, 64, BW_BUFFER_HOST);
+    flag_set(flag, 0);
+    struct bw_linked_graph *linked = flag_link(&rig, flag);
+    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), &rig.err);
+    BW_EQ(bw_linked_graph_wait(linked, ticket, &rig.err), -ETIMEDOUT);
+    bw_linked_graph_destroy(linked);
+    bw_buffer_destroy(flag);
+    rig_close(&rig);
+    const struct timespec pause = {.tv_nsec = 20000000}; /* for a thread that lost its code to fall */
+    nanosleep(&pause, NULL);
+}
+
 static void slow_work_that_moves_is_not_killed(void)
 {
     struct bw_ctx_config config = {.size = sizeof config, .wait_ns = WAIT_NS};
@@ -474,4 +494,5 @@ BW_TEST_MAIN("health", {"a_hang_is_named_and_recovered_from", a_hang_is_named_an
              {"signals_interrupt_and_nothing_breaks", signals_interrupt_and_nothing_breaks},
              {"addresses_are_described_by_the_nearest_buffer", addresses_are_described_by_the_nearest_buffer},
              {"devices_are_found_by_name", devices_are_found_by_name},
-             {"the_environment_is_parsed_or_named", the_environment_is_parsed_or_named})
+             {"the_environment_is_parsed_or_named", the_environment_is_parsed_or_named},
+             {"a_device_closes_under_an_endless_kernel", a_device_closes_under_an_endless_kernel})
