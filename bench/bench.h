@@ -23,6 +23,7 @@ struct bw_bench_options {
 
 /* 0 or -errno. The caller frees *document with cJSON_Delete. */
 int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+int bw_bench_emulator(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 
 int bw_bench_gemm(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);

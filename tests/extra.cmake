@@ -43,6 +43,13 @@ if(TARGET unit.mock.isa.disasm_corpus)
   set_tests_properties(unit.mock.isa.disasm_corpus PROPERTIES LABELS "unit;slow")
 endif()
 
+# Kernels compiled in several variants.
+foreach(name exec_corpus exec_opencl)
+  if(TARGET unit.mock.isa.${name})
+    set_tests_properties(unit.mock.isa.${name} PROPERTIES LABELS "unit;slow")
+  endif()
+endforeach()
+
 if(TARGET sample_vector_add)
   add_test(NAME samples.vector_add COMMAND sample_vector_add mockkfd+amd@gfx1100)
   set_tests_properties(samples.vector_add PROPERTIES LABELS samples)

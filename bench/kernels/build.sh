@@ -12,3 +12,8 @@ llvm-strip-19 --strip-unneeded --keep-section=.bellwire.kernels --keep-symbol=ti
 words "$object" tiny_x86_64.inc
 llvm-mc-19 -triple amdgcn-amd-amdhsa -mcpu=gfx1100 -filetype=obj tiny_gfx1100.s -o "$object"
 words "$object" tiny_gfx1100.inc
+clang-19 -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -O3 -ffp-contract=off emulator.cl -o "$object"
+llvm-strip-19 --strip-debug -R .note -R .comment "$object"
+words "$object" emulator_gfx1100.inc
+clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -x assembler valu_loop_gfx1100.s -o "$object"
+words "$object" valu_loop_gfx1100.inc

@@ -2,16 +2,39 @@
  * RDNA3 Shader ISA document, section 16.9 (VOPC). */
 #include "mock/isa/exec_half.h"
 
-#define FLOAT_CONDITIONS(_, type)                                                               \
-    _(LT, type, a < b)                                                                          \
-    _(EQ, type, a == b)                                                                         \
-    _(LE, type, a <= b) _(GT, type, a > b) _(LG, type, (a < b) | (a > b)) _(GE, type, a >= b)   \
-        _(O, type, (a == a) & (b == b)) _(U, type, (a != a) | (b != b)) _(NGE, type, ~(a >= b)) \
-            _(NLG, type, ~((a < b) | (a > b))) _(NGT, type, ~(a > b)) _(NLE, type, ~(a <= b))   \
-                _(NEQ, type, a != b) _(NLT, type, ~(a < b))
-#define INT_CONDITIONS(_, type) \
-    _(LT, type, a < b)          \
-    _(EQ, type, a == b) _(LE, type, a <= b) _(GT, type, a > b) _(NE, type, a != b) _(GE, type, a >= b)
+/* Each condition in C, and as the host's comparison predicate. */
+#define FLOAT_CONDITIONS(_, type)                  \
+    _(LT, type, a < b, _CMP_LT_OQ)                 \
+    _(EQ, type, a == b, _CMP_EQ_OQ)                \
+    _(LE, type, a <= b, _CMP_LE_OQ)                \
+    _(GT, type, a > b, _CMP_GT_OQ)                 \
+    _(LG, type, (a < b) | (a > b), _CMP_NEQ_OQ)    \
+    _(GE, type, a >= b, _CMP_GE_OQ)                \
+    _(O, type, (a == a) & (b == b), _CMP_ORD_Q)    \
+    _(U, type, (a != a) | (b != b), _CMP_UNORD_Q)  \
+    _(NGE, type, ~(a >= b), _CMP_NGE_UQ)           \
+    _(NLG, type, ~((a < b) | (a > b)), _CMP_EQ_UQ) \
+    _(NGT, type, ~(a > b), _CMP_NGT_UQ)            \
+    _(NLE, type, ~(a <= b), _CMP_NLE_UQ)           \
+    _(NEQ, type, a != b, _CMP_NEQ_UQ)              \
+    _(NLT, type, ~(a < b), _CMP_NLT_UQ)
+#define INT_CONDITIONS(_, type)        \
+    _(LT, type, a < b, _MM_CMPINT_LT)  \
+    _(EQ, type, a == b, _MM_CMPINT_EQ) \
+    _(LE, type, a <= b, _MM_CMPINT_LE) \
+    _(GT, type, a > b, _MM_CMPINT_NLE) \
+    _(NE, type, a != b, _MM_CMPINT_NE) \
+    _(GE, type, a >= b, _MM_CMPINT_NLT)
+
+#if BW_VECTOR_BYTES == 64
+#define COMPARE_F(plain, predicate) _mm512_cmp_ps_mask((__m512)a, (__m512)b, predicate)
+#define COMPARE_I(plain, predicate) _mm512_cmp_epi32_mask((__m512i)a, (__m512i)b, predicate)
+#define COMPARE_U(plain, predicate) _mm512_cmp_epu32_mask((__m512i)a, (__m512i)b, predicate)
+#else
+#define COMPARE_F(plain, predicate) bits_of((vi)(plain))
+#define COMPARE_I(plain, predicate) bits_of((vi)(plain))
+#define COMPARE_U(plain, predicate) bits_of((vi)(plain))
+#endif
 
 static inline vi class_f32(vu a, vu mask)
 {
@@ -39,19 +62,19 @@ static inline vi class_f16(vu a, vu mask)
 }
 
 /* V_CMPX is the same with EXEC as destination: the translator knows. */
-#define DEFINE(condition, type, vector, read, ...)                      \
-    HANDLER(x_V_CMP_##condition##_##type)                               \
-    {                                                                   \
-        const vu *A = BW_AT(const vu, wave, uop->a);                    \
-        const vu *B = BW_AT(const vu, wave, uop->b);                    \
-        uint32_t mask = 0;                                              \
-        EACH_CHUNK                                                      \
-        {                                                               \
-            vector a = read(A[i]), b = read(B[i]);                      \
-            mask |= bits_of((vi)(__VA_ARGS__)) << (BW_CHUNK_LANES * i); \
-        }                                                               \
-        write_scalar(wave, uop->d, mask &exec_of(wave, uop));           \
-        NEXT;                                                           \
+#define DEFINE(condition, type, vector, read, bits)           \
+    HANDLER(x_V_CMP_##condition##_##type)                     \
+    {                                                         \
+        const vu *A = BW_AT(const vu, wave, uop->a);          \
+        const vu *B = BW_AT(const vu, wave, uop->b);          \
+        uint32_t mask = 0;                                    \
+        EACH_CHUNK                                            \
+        {                                                     \
+            vector a = read(A[i]), b = read(B[i]);            \
+            mask |= (uint32_t)(bits) << (BW_CHUNK_LANES * i); \
+        }                                                     \
+        write_scalar(wave, uop->d, mask &exec_of(wave, uop)); \
+        NEXT;                                                 \
     }
 #define AS_F32(v)                        ((vf)(v))
 #define AS_I32(v)                        ((vi)(v))
@@ -59,12 +82,12 @@ static inline vi class_f16(vu a, vu mask)
 #define AS_F16(v)                        half_to_float(v)
 #define AS_I16(v)                        ((vi)((v) << 16) >> 16)
 #define AS_U16(v)                        ((v)&0xffff)
-#define DEFINE_F32(condition, type, ...) DEFINE(condition, type, vf, AS_F32, __VA_ARGS__)
-#define DEFINE_I32(condition, type, ...) DEFINE(condition, type, vi, AS_I32, __VA_ARGS__)
-#define DEFINE_U32(condition, type, ...) DEFINE(condition, type, vu, AS_U32, __VA_ARGS__)
-#define DEFINE_F16(condition, type, ...) DEFINE(condition, type, vf, AS_F16, __VA_ARGS__)
-#define DEFINE_I16(condition, type, ...) DEFINE(condition, type, vi, AS_I16, __VA_ARGS__)
-#define DEFINE_U16(condition, type, ...) DEFINE(condition, type, vu, AS_U16, __VA_ARGS__)
+#define DEFINE_F32(condition, type, ...) DEFINE(condition, type, vf, AS_F32, COMPARE_F(__VA_ARGS__))
+#define DEFINE_I32(condition, type, ...) DEFINE(condition, type, vi, AS_I32, COMPARE_I(__VA_ARGS__))
+#define DEFINE_U32(condition, type, ...) DEFINE(condition, type, vu, AS_U32, COMPARE_U(__VA_ARGS__))
+#define DEFINE_F16(condition, type, ...) DEFINE(condition, type, vf, AS_F16, COMPARE_F(__VA_ARGS__))
+#define DEFINE_I16(condition, type, ...) DEFINE(condition, type, vi, AS_I16, COMPARE_I(__VA_ARGS__))
+#define DEFINE_U16(condition, type, ...) DEFINE(condition, type, vu, AS_U16, COMPARE_U(__VA_ARGS__))
 
 FLOAT_CONDITIONS(DEFINE_F32, F32)
 FLOAT_CONDITIONS(DEFINE_F16, F16)
@@ -72,8 +95,8 @@ INT_CONDITIONS(DEFINE_I32, I32)
 INT_CONDITIONS(DEFINE_U32, U32)
 INT_CONDITIONS(DEFINE_I16, I16)
 INT_CONDITIONS(DEFINE_U16, U16)
-DEFINE(CLASS, F32, vu, AS_U32, class_f32(a, b))
-DEFINE(CLASS, F16, vu, AS_U32, class_f16(a, b))
+DEFINE(CLASS, F32, vu, AS_U32, bits_of(class_f32(a, b)))
+DEFINE(CLASS, F16, vu, AS_U32, bits_of(class_f16(a, b)))
 
 HANDLER(x_never)
 {

@@ -66,6 +66,19 @@ static inline double max_ieee(double a, double b)
     return with_nans(a, b, ordered);
 }
 
+/* MODE.IEEE = 0: no quieting. */
+static inline double min_dx(double a, double b)
+{
+    double ordered = a < b ? a : a == b ? as_double(as_bits(a) | as_bits(b)) : b;
+    return b != b ? a : a != a ? b : ordered;
+}
+
+static inline double max_dx(double a, double b)
+{
+    double ordered = a > b ? a : a == b ? as_double(as_bits(a) & as_bits(b)) : b;
+    return b != b ? a : a != a ? b : ordered;
+}
+
 static inline double fraction(double a)
 {
     double f = a - floor(a);
@@ -265,6 +278,8 @@ static inline bool class_f64(double a, uint32_t mask)
 DOUBLE_1(DEFINE_1)
 DOUBLE_2(DEFINE_2)
 DOUBLE_3(DEFINE_3)
+DEFINE_2(V_MIN_F64_DX, min_dx(a, b))
+DEFINE_2(V_MAX_F64_DX, max_dx(a, b))
 
 /* From doubles to 32 bits. */
 #define TO_WORD(_)                                   \
@@ -356,16 +371,18 @@ HANDLER(x_FINISH_F64)
     {
         double a = A[lane] * factors[how & 3];
         double bounded = a > 0 ? (a > 1 ? 1 : a) : 0;
-        r[lane] = how & 4 ? (a != a && !(how & 8) ? a : bounded) : a;
+        double v = how & 4 ? (a != a && !(how & 8) ? a : bounded) : a;
+        r[lane] = how & 16 ? flushed(v) : v;
     }
     write_double(wave, uop->d, exec_of(wave, uop), r);
     NEXT;
 }
 
-#define CONDITIONS(_)                                                                                \
-    _(LT, a < b)                                                                                     \
-    _(EQ, a == b) _(LE, a <= b) _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, a == a && b == b) \
-        _(U, a != a || b != b) _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b))          \
+#define CONDITIONS(_)                                                                       \
+    _(LT, a < b)                                                                            \
+    _(EQ, a == b)                                                                           \
+    _(LE, a <= b) _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, a == a && b == b)      \
+        _(U, a != a || b != b) _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) \
             _(NLE, !(a <= b)) _(NEQ, a != b) _(NLT, !(a < b))
 #define DEFINE_COMPARE(condition, ...)                        \
     HANDLER(x_V_CMP_##condition##_F64)                        \
@@ -401,6 +418,7 @@ HANDLER(x_V_CMP_CLASS_F64)
 static const struct bw_uop_row rows[] = {
     DOUBLE_1(R) DOUBLE_2(R) DOUBLE_3(R) TO_WORD(R) FROM_WORD(R) CONDITIONS(C) R(V_CMP_CLASS_F64)
     R(V_LDEXP_F64) R(V_DIV_SCALE_F64) R(V_DIV_FMAS_F64) {BW_UOP_FINISH_F64, x_FINISH_F64},
+    {BW_UOP_V_MIN_F64_DX, x_V_MIN_F64_DX}, {BW_UOP_V_MAX_F64_DX, x_V_MAX_F64_DX},
 };
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_double) = {rows, sizeof rows / sizeof rows[0]};

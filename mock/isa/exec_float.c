@@ -44,31 +44,45 @@ static inline vf with_nans_ieee(vf a, vf b, vf ordered)
     return select_f(is_signalling(a), quieted(a), r);
 }
 
-/* MODE.IEEE = 0: no quieting. */
-static inline vf with_nans(vf a, vf b, vf ordered)
+static inline bool has_nan(vf a, vf b)
 {
-    vf r = select_f(is_nan(a), b, ordered);
-    return select_f(is_nan(b), a, r);
+    return unordered_bits(a, b) != 0;
 }
 
 static inline vf min_ieee(vf a, vf b)
 {
-    return with_nans_ieee(a, b, min_ordered(a, b));
+    vf ordered = min_ordered(a, b);
+    return __builtin_expect(has_nan(a, b), 0) ? with_nans_ieee(a, b, ordered) : ordered;
 }
 
 static inline vf max_ieee(vf a, vf b)
 {
-    return with_nans_ieee(a, b, max_ordered(a, b));
+    vf ordered = max_ordered(a, b);
+    return __builtin_expect(has_nan(a, b), 0) ? with_nans_ieee(a, b, ordered) : ordered;
+}
+
+/* MODE.IEEE = 0: no quieting. */
+static inline vf without_ieee(vf a, vf b, vf ordered)
+{
+    return select_f(is_nan(b), a, select_f(is_nan(a), b, ordered));
 }
 
 static inline vf min_dx(vf a, vf b)
 {
-    return with_nans(a, b, min_ordered(a, b));
+    return without_ieee(a, b, min_ordered(a, b));
 }
 
 static inline vf max_dx(vf a, vf b)
 {
-    return with_nans(a, b, max_ordered(a, b));
+    return without_ieee(a, b, max_ordered(a, b));
+}
+
+/* The pseudo-code of V_MED3_F32. */
+static inline vf med3_ieee(vf a, vf b, vf c)
+{
+    vf top = max_ieee(max_ieee(a, b), c);
+    vf r = select_f(top == a, max_ieee(b, c), select_f(top == b, max_ieee(a, c), max_ieee(a, b)));
+    return select_f(is_nan(a) | is_nan(b) | is_nan(c), min_ieee(min_ieee(a, b), c), r);
 }
 
 static inline vf truncated(vf a)
@@ -223,6 +237,7 @@ static inline vf fraction(vf a)
     _(V_FMA_DX9_ZERO_F32, fma_dx9(a, b, c))      \
     _(V_MIN3_F32, min_ieee(min_ieee(a, b), c))   \
     _(V_MAX3_F32, max_ieee(max_ieee(a, b), c))   \
+    _(V_MED3_F32, med3_ieee(a, b, c))            \
     _(V_MAXMIN_F32, min_ieee(max_ieee(a, b), c)) \
     _(V_MINMAX_F32, max_ieee(min_ieee(a, b), c))
 
@@ -271,9 +286,14 @@ static inline vf fraction(vf a)
 FLOAT_1(DEFINE_1)
 FLOAT_2(DEFINE_2)
 FLOAT_3(DEFINE_3)
+DEFINE_2(V_MIN_F32_DX, min_dx(a, b))
+DEFINE_2(V_MAX_F32_DX, max_dx(a, b))
 
 #define R(op, ...) {BW_GFX11_##op, x_##op},
 /* clang-format off */
-static const struct bw_uop_row rows[] = {FLOAT_1(R) FLOAT_2(R) FLOAT_3(R)};
+static const struct bw_uop_row rows[] = {
+    FLOAT_1(R) FLOAT_2(R) FLOAT_3(R)
+    {BW_UOP_V_MIN_F32_DX, x_V_MIN_F32_DX}, {BW_UOP_V_MAX_F32_DX, x_V_MAX_F32_DX},
+};
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_float) = {rows, sizeof rows / sizeof rows[0]};

@@ -373,11 +373,25 @@ static inline vf finished(vf a, uint32_t how)
     return a;
 }
 
+/* imm 16: denormals of the result become zero of their sign. */
+static inline vu flushed(vu a, uint32_t exponent_mask, uint32_t sign_mask)
+{
+    return select_u((vi)((a & exponent_mask) == 0), a & sign_mask, a);
+}
+
+static inline vu flushed_halves(vu a)
+{
+    vu low = flushed(a & 0xffff, 0x7c00, 0x8000), high = flushed(a & 0xffff0000u, 0x7c000000u, 0x80000000u);
+    return low | high;
+}
+
 HANDLER(x_FINISH_F32)
 {
     A_OPERAND;
     vu r[BW_CHUNKS];
     EACH_CHUNK r[i] = (vu)finished((vf)A[i], (uint32_t)uop->imm);
+    if (uop->imm & 16)
+        EACH_CHUNK r[i] = flushed(r[i], 0x7f800000u, 0x80000000u);
     write_lanes(wave, uop->d, exec_of(wave, uop), r);
     NEXT;
 }
@@ -387,7 +401,15 @@ HANDLER(x_FINISH_F16)
     A_OPERAND;
     D_OPERAND;
     vu r[BW_CHUNKS];
-    EACH_CHUNK r[i] = MERGED(float_to_half(finished(half_to_float(A[i]), (uint32_t)uop->imm)));
+    EACH_CHUNK
+    {
+        vu v = LOW(A[i]);
+        if (uop->imm & 7)
+            v = float_to_half(finished(half_to_float(v), (uint32_t)uop->imm));
+        if (uop->imm & 16)
+            v = flushed(v, 0x7c00, 0x8000);
+        r[i] = MERGED(v);
+    }
     write_lanes(wave, uop->d, exec_of(wave, uop), r);
     NEXT;
 }
@@ -395,12 +417,69 @@ HANDLER(x_FINISH_F16)
 HANDLER(x_FINISH_V2F16)
 {
     A_OPERAND;
+    uint32_t how = (uint32_t)uop->imm;
     vu r[BW_CHUNKS];
-    EACH_CHUNK r[i] = float_to_half(finished(half_to_float(A[i]), (uint32_t)uop->imm)) |
-                      float_to_half(finished(half_to_float(A[i] >> 16), (uint32_t)uop->imm)) << 16;
+    EACH_CHUNK
+    {
+        vu v = A[i];
+        if (how & 7)
+            v = float_to_half(finished(half_to_float(v), how)) |
+                float_to_half(finished(half_to_float(v >> 16), how)) << 16;
+        if (how & 16)
+            v = flushed_halves(v);
+        r[i] = v;
+    }
     write_lanes(wave, uop->d, exec_of(wave, uop), r);
     NEXT;
 }
+
+/* Sources without their denormals: temporaries, all lanes. */
+#define FLUSH(name, flush)               \
+    HANDLER(x_##name)                    \
+    {                                    \
+        A_OPERAND;                       \
+        vu *d = BW_AT(vu, wave, uop->d); \
+        EACH_CHUNK d[i] = flush;         \
+        NEXT;                            \
+    }
+FLUSH(FLUSH_F32, flushed(A[i], 0x7f800000u, 0x80000000u))
+FLUSH(FLUSH_F16, flushed(LOW(A[i]), 0x7c00, 0x8000))
+FLUSH(FLUSH_V2F16, flushed_halves(A[i]))
+
+HANDLER(x_FLUSH_F64)
+{
+    const vu *low = BW_AT(const vu, wave, uop->a), *high = BW_AT(const vu, wave, uop->a + BW_VREG_BYTES);
+    vu *d = BW_AT(vu, wave, uop->d), *d_high = BW_AT(vu, wave, uop->d + BW_VREG_BYTES);
+    EACH_CHUNK
+    {
+        vi tiny = (vi)((high[i] & 0x7ff00000u) == 0);
+        d[i] = select_u(tiny, splat(0), low[i]);
+        d_high[i] = select_u(tiny, high[i] & 0x80000000u, high[i]);
+    }
+    NEXT;
+}
+
+/* MODE.IEEE = 0: minimum and maximum of what is no NaN, without quieting. */
+static inline vu half_without_ieee(vu a, vu b, vu ordered)
+{
+    vu r = select_u(half_is_nan(a), b, ordered);
+    return select_u(half_is_nan(b), a, r);
+}
+
+static inline vu min_half_dx(vu a, vu b)
+{
+    vf x = half_to_float(a), y = half_to_float(b);
+    return half_without_ieee(a, b, select_u(x < y, a, select_u(x == y, a | b, b)));
+}
+
+static inline vu max_half_dx(vu a, vu b)
+{
+    vf x = half_to_float(a), y = half_to_float(b);
+    return half_without_ieee(a, b, select_u(x > y, a, select_u(x == y, a & b, b)));
+}
+
+DEFINE_HALF_2(V_MIN_F16_DX, min_half_dx(a, b))
+DEFINE_HALF_2(V_MAX_F16_DX, max_half_dx(a, b))
 
 /* V_SIN_F16 and the like go through single precision: the halves of a as floats into a temporary. */
 HANDLER(x_WIDEN_HALF)
@@ -417,6 +496,7 @@ HANDLER(x_WIDEN_HALF)
 static const struct bw_uop_row rows[] = {
     HALF_1(R) HALF_2(R) HALF_2_CLAMP(H) HALF_3(R) WORD_1(R) WORD_2(R) PACKED(R) PACKED_CLAMP(H) R(V_CNDMASK_B16)
     H(MERGE_HIGH) H(HALVES) H(FINISH_F32) H(FINISH_F16) H(FINISH_V2F16) H(WIDEN_HALF)
+    H(FLUSH_F32) H(FLUSH_F16) H(FLUSH_V2F16) H(FLUSH_F64) H(V_MIN_F16_DX) H(V_MAX_F16_DX)
 };
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_half) = {rows, sizeof rows / sizeof rows[0]};

@@ -333,23 +333,23 @@ HANDLER(x_V_CNDMASK_B32)
 }
 
 /* Carries: in from the mask at c, out to the mask at e; lanes that are off put 0 (RDNA3 ISA document,
- * section 7.4). */
-#define CARRY(op, sum, carry)                                    \
-    HANDLER(x_##op)                                              \
-    {                                                            \
-        const vu *A = BW_AT(const vu, wave, uop->a);             \
-        const vu *B = BW_AT(const vu, wave, uop->b);             \
-        uint32_t exec = exec_of(wave, uop), out = 0;             \
-        vu r[BW_CHUNKS];                                         \
-        EACH_CHUNK                                               \
-        {                                                        \
-            vu a = A[i], b = B[i];                               \
-            r[i] = (sum);                                        \
-            out |= bits_of((vi)(carry)) << (BW_CHUNK_LANES * i); \
-        }                                                        \
-        write_lanes(wave, uop->d, exec, r);                      \
-        write_scalar(wave, uop->e, out &exec);                   \
-        NEXT;                                                    \
+ * section 7.4). left and right are the operands in the order of the subtraction. */
+#define CARRY(op, sum, carry)                        \
+    HANDLER(x_##op)                                  \
+    {                                                \
+        const vu *A = BW_AT(const vu, wave, uop->a); \
+        const vu *B = BW_AT(const vu, wave, uop->b); \
+        uint32_t exec = exec_of(wave, uop), out = 0; \
+        vu r[BW_CHUNKS];                             \
+        EACH_CHUNK                                   \
+        {                                            \
+            vu a = A[i], b = B[i];                   \
+            r[i] = (sum);                            \
+            out |= (carry) << (BW_CHUNK_LANES * i);  \
+        }                                            \
+        write_lanes(wave, uop->d, exec, r);          \
+        write_scalar(wave, uop->e, out &exec);       \
+        NEXT;                                        \
     }
 #define CARRY_IN(op, sum, carry)                                                \
     HANDLER(x_##op)                                                             \
@@ -360,20 +360,21 @@ HANDLER(x_V_CNDMASK_B32)
         vu r[BW_CHUNKS];                                                        \
         EACH_CHUNK                                                              \
         {                                                                       \
-            vu a = A[i], b = B[i], m = lanes_of(in, i); /* m is 0 or -1 */      \
+            vu a = A[i], b = B[i];                                              \
+            uint32_t bits = chunk_bits(in, i);                                  \
             r[i] = (sum);                                                       \
-            out |= bits_of((vi)(carry)) << (BW_CHUNK_LANES * i);                \
+            out |= (carry) << (BW_CHUNK_LANES * i);                             \
         }                                                                       \
         write_lanes(wave, uop->d, exec, r);                                     \
         write_scalar(wave, uop->e, out &exec);                                  \
         NEXT;                                                                   \
     }
-CARRY(V_ADD_CO_U32, a + b, r[i] < a)
-CARRY(V_SUB_CO_U32, a - b, b > a)
-CARRY(V_SUBREV_CO_U32, b - a, a > b)
-CARRY_IN(V_ADD_CO_CI_U32, a + b - m, (vu)(r[i] < a) | ((vu)(r[i] == a) & m))
-CARRY_IN(V_SUB_CO_CI_U32, a - b + m, (vu)(b > a) | ((vu)(b == a) & m))
-CARRY_IN(V_SUBREV_CO_CI_U32, b - a + m, (vu)(a > b) | ((vu)(a == b) & m))
+CARRY(V_ADD_CO_U32, a + b, below_bits(r[i], a))
+CARRY(V_SUB_CO_U32, a - b, below_bits(a, b))
+CARRY(V_SUBREV_CO_U32, b - a, below_bits(b, a))
+CARRY_IN(V_ADD_CO_CI_U32, add_bits(a + b, in, i), below_bits(r[i], a) | (equal_bits(r[i], a) & bits))
+CARRY_IN(V_SUB_CO_CI_U32, ~add_bits(b + ~a, in, i), below_bits(a, b) | (equal_bits(a, b) & bits))
+CARRY_IN(V_SUBREV_CO_CI_U32, ~add_bits(a + ~b, in, i), below_bits(b, a) | (equal_bits(a, b) & bits))
 
 /* Helpers of the translator work on all lanes: their results are temporaries. */
 HANDLER(x_MODIFY)

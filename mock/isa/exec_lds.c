@@ -8,8 +8,27 @@
         0, wave->lds_bytes, wave->lds \
     }
 
+/* Two elements next to each other, as DS_LOAD_2ADDR names them, when not all of the pair lies inside. */
+static __attribute__((noinline)) const struct bw_uop *
+load_pair_lanes(struct bw_wave *wave, const struct bw_uop *uop, enum bw_element element)
+{
+    struct bw_uop second = *uop;
+    int32_t bytes = (int32_t)bw_element_bytes(element);
+    struct bw_vreg address = *BW_AT(const struct bw_vreg, wave, uop->a);
+    if (!bw_load_lanes(wave, uop, BW_ADDRESS_LDS, element))
+        return NULL;
+    /* The first result may stand where the address was. */
+    int32_t kept_address = BW_OFFSET_TEMP(BW_WAVE_TEMPS - 1);
+    *BW_AT(struct bw_vreg, wave, kept_address) = address;
+    second.a = kept_address;
+    second.g += bytes;
+    second.d += bytes / 4 * BW_VREG_BYTES;
+    return bw_load_lanes(wave, &second, BW_ADDRESS_LDS, element) ? uop + 1 : NULL;
+}
+
+/* is_pair: the element is a pair of half its size. */
 ALWAYS_INLINE const struct bw_uop *lds_load(struct bw_wave *wave, const struct bw_uop *uop,
-                                            enum bw_element element)
+                                            enum bw_element element, bool is_pair)
 {
     const unsigned bytes = bw_element_bytes(element), dwords = bytes < 4 ? 1 : bytes / 4;
     const struct bw_range range = LDS_RANGE;
@@ -20,7 +39,9 @@ ALWAYS_INLINE const struct bw_uop *lds_load(struct bw_wave *wave, const struct b
     {
         if (!load_chunk(&range, (uint64_t)(uint32_t)uop->g, offsets + BW_CHUNK_LANES * i, chunk_bits(exec, i),
                         element, r + i))
-            return bw_load_lanes(wave, uop, BW_ADDRESS_LDS, element);
+            return is_pair ? load_pair_lanes(wave, uop,
+                                             element == BW_ELEMENT_B64 ? BW_ELEMENT_B32 : BW_ELEMENT_B64)
+                           : bw_load_lanes(wave, uop, BW_ADDRESS_LDS, element);
     }
     UNROLL for (unsigned j = 0; j < dwords; j++)
         write_lanes(wave, uop->d + (int32_t)j * BW_VREG_BYTES, exec, r + j * BW_CHUNKS);
@@ -45,12 +66,14 @@ ALWAYS_INLINE const struct bw_uop *lds_store(struct bw_wave *wave, const struct 
 
 #define LOADS(_)                                                                                      \
     _(DS_LOAD_B32, B32)                                                                               \
-    _(DS_LOAD_B64, B64) _(DS_LOAD_B96, B96) _(DS_LOAD_B128, B128) _(DS_LOAD_I8, I8) _(DS_LOAD_U8, U8) \
-        _(DS_LOAD_I16, I16) _(DS_LOAD_U16, U16)
-#define HALF_LOADS(_)                                                                         \
-    _(DS_LOAD_U8_D16, D16_U8)                                                                 \
-    _(DS_LOAD_U8_D16_HI, D16_HI_U8) _(DS_LOAD_I8_D16, D16_I8) _(DS_LOAD_I8_D16_HI, D16_HI_I8) \
-        _(DS_LOAD_U16_D16, D16_B16) _(DS_LOAD_U16_D16_HI, D16_HI_B16)
+    _(DS_LOAD_B64, B64)                                                                               \
+    _(DS_LOAD_B96, B96) _(DS_LOAD_B128, B128) _(DS_LOAD_I8, I8) _(DS_LOAD_U8, U8) _(DS_LOAD_I16, I16) \
+        _(DS_LOAD_U16, U16)
+#define HALF_LOADS(_)                                                                     \
+    _(DS_LOAD_U8_D16, D16_U8)                                                             \
+    _(DS_LOAD_U8_D16_HI, D16_HI_U8)                                                       \
+    _(DS_LOAD_I8_D16, D16_I8) _(DS_LOAD_I8_D16_HI, D16_HI_I8) _(DS_LOAD_U16_D16, D16_B16) \
+        _(DS_LOAD_U16_D16_HI, D16_HI_B16)
 #define STORES(_)        \
     _(DS_STORE_B32, B32) \
     _(DS_STORE_B64, B64) _(DS_STORE_B96, B96) _(DS_STORE_B128, B128) _(DS_STORE_B8, U8) _(DS_STORE_B16, U16)
@@ -61,11 +84,13 @@ ALWAYS_INLINE const struct bw_uop *lds_store(struct bw_wave *wave, const struct 
     {                     \
         return call;      \
     }
-#define LOAD(op, element)       FORWARD(op, lds_load(wave, uop, BW_ELEMENT_##element))
+#define LOAD(op, element)       FORWARD(op, lds_load(wave, uop, BW_ELEMENT_##element, false))
 #define STORE(op, element)      FORWARD(op, lds_store(wave, uop, BW_ELEMENT_##element))
 #define HALF_LOAD(op, element)  FORWARD(op, bw_load_lanes(wave, uop, BW_ADDRESS_LDS, BW_ELEMENT_##element))
 #define HALF_STORE(op, element) FORWARD(op, bw_store_lanes(wave, uop, BW_ADDRESS_LDS, BW_ELEMENT_##element))
 LOADS(LOAD)
+FORWARD(LDS_LOAD_PAIR_B32, lds_load(wave, uop, BW_ELEMENT_B64, true))
+FORWARD(LDS_LOAD_PAIR_B64, lds_load(wave, uop, BW_ELEMENT_B128, true))
 HALF_LOADS(HALF_LOAD)
 STORES(STORE)
 HALF_STORES(HALF_STORE)
@@ -154,6 +179,7 @@ HANDLER(x_DS_SWIZZLE_B32)
 static const struct bw_uop_row rows[] = {
     LOADS(R) HALF_LOADS(R) STORES(R) HALF_STORES(R)
     R(DS_LOAD_ADDTID_B32) R(DS_STORE_ADDTID_B32) R(DS_BPERMUTE_B32) R(DS_PERMUTE_B32) R(DS_SWIZZLE_B32)
+    {BW_UOP_LDS_LOAD_PAIR_B32, x_LDS_LOAD_PAIR_B32}, {BW_UOP_LDS_LOAD_PAIR_B64, x_LDS_LOAD_PAIR_B64},
 };
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_lds) = {rows, sizeof rows / sizeof rows[0]};

@@ -29,12 +29,22 @@ static inline vu field(vu a, unsigned shift, unsigned bits, bool is_signed)
     return is_signed ? (vu)((vi)up >> (int)(32 - bits)) : up >> (32 - bits);
 }
 
-/* uop->e: bit 0, 1: source a, b signed; bit 2: saturate. */
-static inline vu dot_integer(vu a, vu b, vu c, unsigned bits, uint32_t how)
+/* how: bit 0, 1: source a, b signed; bit 2: the sum saturates, as signed when is_signed. */
+static inline vu dot_integer(vu a, vu b, vu c, unsigned bits, uint32_t how, bool is_signed)
 {
+    vu dot = splat(0);
     for (unsigned shift = 0; shift < 32; shift += bits)
-        c += field(a, shift, bits, how & 1) * field(b, shift, bits, how >> 1 & 1);
-    return c;
+        dot += field(a, shift, bits, how & 1) * field(b, shift, bits, how >> 1 & 1);
+    vu sum = c + dot;
+    if (!(how & 4))
+        return sum;
+    vu bound = splat(ALL_LANES);
+    vi overflow = (vi)(sum < c);
+    if (is_signed) {
+        bound = (vu)((vi)c >> 31) ^ 0x7fffffffu;
+        overflow = (vi)((c ^ sum) & (dot ^ sum)) < 0;
+    }
+    return select_u(overflow, bound, sum);
 }
 
 #define DOTS(_)                                                                                \
@@ -44,10 +54,10 @@ static inline vu dot_integer(vu a, vu b, vu c, unsigned bits, uint32_t how)
                                     fma_f(half_to_float(a), half_to_float(b), (vf)c))))        \
     _(V_DOT2_F32_BF16,                                                                         \
       (vu)(fma_f(bfloat_high(a), bfloat_high(b), fma_f(bfloat_low(a), bfloat_low(b), (vf)c)))) \
-    _(V_DOT4_I32_IU8, dot_integer(a, b, c, 8, (uint32_t)uop->f))                               \
-    _(V_DOT4_U32_U8, dot_integer(a, b, c, 8, 0))                                               \
-    _(V_DOT8_I32_IU4, dot_integer(a, b, c, 4, (uint32_t)uop->f))                               \
-    _(V_DOT8_U32_U4, dot_integer(a, b, c, 4, 0))
+    _(V_DOT4_I32_IU8, dot_integer(a, b, c, 8, (uint32_t)uop->f, true))                         \
+    _(V_DOT4_U32_U8, dot_integer(a, b, c, 8, (uint32_t)uop->f & 4, false))                     \
+    _(V_DOT8_I32_IU4, dot_integer(a, b, c, 4, (uint32_t)uop->f, true))                         \
+    _(V_DOT8_U32_U4, dot_integer(a, b, c, 4, (uint32_t)uop->f & 4, false))
 
 /* The 16-bit forms: the sum of products is rounded once; the other half of d stays. */
 #define HALF_DOTS(_)                                                                                     \

@@ -62,18 +62,19 @@ ALWAYS_INLINE const struct bw_uop *store(struct bw_wave *wave, const struct bw_u
 #define GLOBAL_LOADS(_)                                                                     \
     _(FLAT_LOAD_U8, U8)                                                                     \
     _(FLAT_LOAD_I8, I8)                                                                     \
-    _(FLAT_LOAD_U16, U16) _(FLAT_LOAD_I16, I16) _(FLAT_LOAD_B32, B32) _(FLAT_LOAD_B64, B64) \
-        _(FLAT_LOAD_B96, B96) _(FLAT_LOAD_B128, B128)
+    _(FLAT_LOAD_U16, U16)                                                                   \
+    _(FLAT_LOAD_I16, I16) _(FLAT_LOAD_B32, B32) _(FLAT_LOAD_B64, B64) _(FLAT_LOAD_B96, B96) \
+        _(FLAT_LOAD_B128, B128)
 #define GLOBAL_STORES(_)   \
     _(FLAT_STORE_B8, U8)   \
     _(FLAT_STORE_B16, U16) \
     _(FLAT_STORE_B32, B32) _(FLAT_STORE_B64, B64) _(FLAT_STORE_B96, B96) _(FLAT_STORE_B128, B128)
 /* Not common enough for a path of their own. */
-#define HALF_LOADS(_)                                                                                 \
-    _(FLAT_LOAD_D16_U8, D16_U8)                                                                       \
-    _(FLAT_LOAD_D16_I8, D16_I8)                                                                       \
-    _(FLAT_LOAD_D16_B16, D16_B16) _(FLAT_LOAD_D16_HI_U8, D16_HI_U8) _(FLAT_LOAD_D16_HI_I8, D16_HI_I8) \
-        _(FLAT_LOAD_D16_HI_B16, D16_HI_B16)
+#define HALF_LOADS(_)             \
+    _(FLAT_LOAD_D16_U8, D16_U8)   \
+    _(FLAT_LOAD_D16_I8, D16_I8)   \
+    _(FLAT_LOAD_D16_B16, D16_B16) \
+    _(FLAT_LOAD_D16_HI_U8, D16_HI_U8) _(FLAT_LOAD_D16_HI_I8, D16_HI_I8) _(FLAT_LOAD_D16_HI_B16, D16_HI_B16)
 #define HALF_STORES(_) _(FLAT_STORE_D16_HI_B8, D16_HI_U8) _(FLAT_STORE_D16_HI_B16, D16_HI_B16)
 
 /* The row's own number is the scalar-base form; the vector form and the others are helpers beside it. */

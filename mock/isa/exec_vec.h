@@ -136,6 +136,45 @@ static inline uint32_t bits_of(vi condition)
 #endif
 }
 
+/* Comparisons straight to bits: the compiler makes a detour over vectors where the host has masks. */
+static inline uint32_t below_bits(vu a, vu b)
+{
+#if BW_VECTOR_BYTES == 64
+    return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
+#else
+    return bits_of((vi)(a < b));
+#endif
+}
+
+static inline uint32_t equal_bits(vu a, vu b)
+{
+#if BW_VECTOR_BYTES == 64
+    return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
+#else
+    return bits_of((vi)(a == b));
+#endif
+}
+
+static inline uint32_t unordered_bits(vf a, vf b)
+{
+#if BW_VECTOR_BYTES == 64
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q);
+#else
+    return bits_of((a != a) | (b != b));
+#endif
+}
+
+/* a + 1 in the lanes of chunk i whose bit is set. */
+static inline vu add_bits(vu a, uint32_t mask, int i)
+{
+#if BW_VECTOR_BYTES == 64
+    return (vu)_mm512_mask_add_epi32((__m512i)a, (__mmask16)(mask >> (16 * i)), (__m512i)a,
+                                     _mm512_set1_epi32(1));
+#else
+    return a - lanes_of(mask, i);
+#endif
+}
+
 /* Fused multiply-add, one rounding. */
 static inline vf fma_f(vf a, vf b, vf c)
 {

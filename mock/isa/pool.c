@@ -38,20 +38,18 @@ unsigned bw_isa_disassemble(const struct bw_isa *isa, const void *code, uint64_t
     return bytes;
 }
 
-enum level { LEVEL_BASE, LEVEL_AVX2, LEVEL_AVX512 };
-
-static enum level host_level(void)
+enum bw_isa_level bw_isa_host_level(void)
 {
 #if defined(BW_EXEC_LEVELS_X86)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("fma"))
-        return LEVEL_AVX512;
+        return BW_ISA_LEVEL_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-        return LEVEL_AVX2;
+        return BW_ISA_LEVEL_AVX2;
 #endif
-    return LEVEL_BASE;
+    return BW_ISA_LEVEL_BASE;
 }
 
 static void add_handlers(struct bw_isa_pool *pool, const struct bw_uop_table *table)
@@ -62,16 +60,16 @@ static void add_handlers(struct bw_isa_pool *pool, const struct bw_uop_table *ta
     }
 }
 
-static void choose_handlers(struct bw_isa_pool *pool)
+static void choose_handlers(struct bw_isa_pool *pool, enum bw_isa_level level)
 {
-    switch (host_level()) {
+    switch (level) {
 #if defined(BW_EXEC_LEVELS_X86)
-    case LEVEL_AVX512:
+    case BW_ISA_LEVEL_AVX512:
 #define ADD(file) add_handlers(pool, &bw_exec_##file##_avx512);
         BW_EXEC_FILES(ADD)
 #undef ADD
         break;
-    case LEVEL_AVX2:
+    case BW_ISA_LEVEL_AVX2:
 #define ADD(file) add_handlers(pool, &bw_exec_##file##_avx2);
         BW_EXEC_FILES(ADD)
 #undef ADD
@@ -83,6 +81,8 @@ static void choose_handlers(struct bw_isa_pool *pool)
 #undef ADD
     }
     add_handlers(pool, &bw_plain_atomic);
+    add_handlers(pool, &bw_plain_odd);
+    add_handlers(pool, &bw_plain_rounding);
 }
 
 static void *thread_main(void *argument)
@@ -120,7 +120,12 @@ static int start_threads(struct bw_isa_pool *pool)
     return 0;
 }
 
-int bw_isa_pool_create(unsigned threads, struct bw_isa_pool **out)
+int bw_isa_pool_create(unsigned threads, struct bw_isa_pool **pool)
+{
+    return bw_isa_pool_create_level(threads, bw_isa_host_level(), pool);
+}
+
+int bw_isa_pool_create_level(unsigned threads, enum bw_isa_level level, struct bw_isa_pool **out)
 {
     enum { THREADS_MAX = 256 }; /* more would only fight over the group counter */
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -145,7 +150,7 @@ int bw_isa_pool_create(unsigned threads, struct bw_isa_pool **out)
     pthread_mutex_init(&pool->code_lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->idle, NULL);
-    choose_handlers(pool);
+    choose_handlers(pool, level);
     int rc = start_threads(pool);
     if (rc) {
         bw_isa_pool_destroy(pool);

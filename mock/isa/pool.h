@@ -31,6 +31,12 @@ struct bw_isa_pool {
     struct bw_thread *threads; /* [0] belongs to whoever calls bw_isa_run */
 };
 
+/* Instruction sets of the host for which handlers exist, each including the ones before it. */
+enum bw_isa_level { BW_ISA_LEVEL_BASE, BW_ISA_LEVEL_AVX2, BW_ISA_LEVEL_AVX512 };
+enum bw_isa_level bw_isa_host_level(void);
+/* As bw_isa_pool_create, with handlers of a level that the host has (tests run them all). */
+int bw_isa_pool_create_level(unsigned threads, enum bw_isa_level level, struct bw_isa_pool **pool);
+
 /* What a thread does for a dispatch until nothing is left of it; run.c. */
 void bw_run_work(struct bw_run *run, struct bw_worker *worker);
 

@@ -18,10 +18,11 @@ struct bw_translator {
     unsigned half;                          /* which 32 lanes vector uops act on */
     unsigned temps_used;                    /* of this instruction */
     int32_t exec_offset;                    /* the mask that vector uops obey instead of EXEC, 0: EXEC */
+    int32_t result_offset;                  /* where the result goes instead of the destination; 0: there */
     int32_t kept_source[BW_VECTOR_SOURCES]; /* copies that stand for sources; 0: none */
     bool is_target;                         /* control may arrive here from elsewhere */
     bool failed;                            /* out of memory */
-    struct bw_lane_select spare; /* stands in when memory is out */
+    struct bw_lane_select spare;            /* stands in when memory is out */
     bool refused;                           /* this instruction becomes a fault uop */
     enum bw_isa_status refusal;
     uint8_t reason; /* enum bw_fault_reason */
@@ -61,6 +62,8 @@ void bw_translate(struct bw_translator *t);
 void bw_translate_scalar(struct bw_translator *t);
 void bw_translate_vector(struct bw_translator *t);
 void bw_translate_vopd(struct bw_translator *t);
+/* The ordinary vector instruction t->inst for the current half only. */
+void bw_translate_lanes(struct bw_translator *t);
 /* False when the instruction is an ordinary vector one. */
 bool bw_translate_special(struct bw_translator *t);
 /* The lanes of the current instruction's DPP modifier for the current half; lives as long as the code. */

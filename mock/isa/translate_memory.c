@@ -238,6 +238,12 @@ static void emit_pair(struct bw_translator *t, const struct ds_pair *pair, const
     second.b = operands->c;
     second.d += pair->element_bytes / 4 * BW_VREG_BYTES;
     int32_t address = operands->a;
+    bool is_load = pair->single == BW_GFX11_DS_LOAD_B32 || pair->single == BW_GFX11_DS_LOAD_B64;
+    if (is_load && second.g == first.g + pair->element_bytes) {
+        put_operands(t, pair->element_bytes == 4 ? BW_UOP_LDS_LOAD_PAIR_B32 : BW_UOP_LDS_LOAD_PAIR_B64,
+                     &first);
+        return;
+    }
     /* The first result must not overwrite the address of the second. */
     if (inst->dst.kind == BW_OPERAND_VGPR && address >= first.d && address < second.d) {
         int32_t temp = bw_temp(t, 1);
@@ -312,6 +318,83 @@ static void translate_ds(struct bw_translator *t)
     }
 }
 
+/* Buffer operations by the global ones on addresses computed first; rows of the same meaning stand beside
+ * each other. */
+static const struct {
+    uint16_t buffer, global;
+    uint8_t bytes;
+} buffer_rows[] = {
+    {BW_GFX11_BUFFER_LOAD_U8, BW_GFX11_FLAT_LOAD_U8, 1},
+    {BW_GFX11_BUFFER_LOAD_I8, BW_GFX11_FLAT_LOAD_I8, 1},
+    {BW_GFX11_BUFFER_LOAD_U16, BW_GFX11_FLAT_LOAD_U16, 2},
+    {BW_GFX11_BUFFER_LOAD_I16, BW_GFX11_FLAT_LOAD_I16, 2},
+    {BW_GFX11_BUFFER_LOAD_B32, BW_GFX11_FLAT_LOAD_B32, 4},
+    {BW_GFX11_BUFFER_LOAD_B64, BW_GFX11_FLAT_LOAD_B64, 8},
+    {BW_GFX11_BUFFER_LOAD_B96, BW_GFX11_FLAT_LOAD_B96, 12},
+    {BW_GFX11_BUFFER_LOAD_B128, BW_GFX11_FLAT_LOAD_B128, 16},
+    {BW_GFX11_BUFFER_STORE_B8, BW_GFX11_FLAT_STORE_B8, 1},
+    {BW_GFX11_BUFFER_STORE_B16, BW_GFX11_FLAT_STORE_B16, 2},
+    {BW_GFX11_BUFFER_STORE_B32, BW_GFX11_FLAT_STORE_B32, 4},
+    {BW_GFX11_BUFFER_STORE_B64, BW_GFX11_FLAT_STORE_B64, 8},
+    {BW_GFX11_BUFFER_STORE_B96, BW_GFX11_FLAT_STORE_B96, 12},
+    {BW_GFX11_BUFFER_STORE_B128, BW_GFX11_FLAT_STORE_B128, 16},
+};
+
+static int buffer_row(unsigned op)
+{
+    for (size_t i = 0; i < BW_COUNT_OF(buffer_rows); i++) {
+        if (buffer_rows[i].buffer == op)
+            return (int)i;
+    }
+    return -1;
+}
+
+static void emit_buffer_half(struct bw_translator *t, unsigned row)
+{
+    const struct bw_inst *inst = t->inst;
+    struct bw_uop address = {.c = bw_scalar_source(t, &inst->src[2]), .g = inst->offset};
+    unsigned bytes = buffer_rows[row].bytes, dwords = bytes < 4 ? 1 : bytes / 4;
+    struct bw_inst plain = *inst;
+    if (inst->src[0].kind == BW_OPERAND_VGPR)
+        address.a = bw_vector_source(t, &inst->src[0]);
+    address.b = bw_scalar_source(t, &inst->src[3]);
+    address.d = bw_temp(t, 2);
+    address.e = (inst->idxen ? 1 : 0) | (inst->offen ? 2 : 0) | (int32_t)bytes << 8;
+    address.f = BW_OFFSET_SGPR(BW_SLOT_TEMP + t->half);
+    put_operands(t, BW_UOP_BUFFER_ADDRESS, &address);
+    struct bw_uop access = {.a = address.d, .e = (int32_t)next_range(t)};
+    if (inst->src[1].kind == BW_OPERAND_VGPR)
+        access.b = bw_vector_source(t, &inst->src[1]);
+    if (inst->dst.kind == BW_OPERAND_VGPR) {
+        access.d = bw_vector_destination(t, &inst->dst);
+        for (unsigned i = 0; i < dwords; i++) { /* lanes outside the buffer read 0 */
+            struct bw_uop zero = {.d = access.d + (int32_t)i * BW_VREG_BYTES, .a = bw_constant_vector(t, 0)};
+            put_operands(t, BW_GFX11_V_MOV_B32, &zero);
+        }
+    }
+    plain.op = buffer_rows[row].global;
+    plain.segment = BW_SEGMENT_GLOBAL;
+    plain.src[2].kind = BW_OPERAND_NONE;
+    t->exec_offset = address.f;
+    put_operands(t, flat_kind(&plain), &access);
+    t->exec_offset = 0;
+}
+
+static void translate_buffer(struct bw_translator *t)
+{
+    int row = buffer_row(t->inst->op);
+    if (t->inst->op == BW_GFX11_BUFFER_GL0_INV || t->inst->op == BW_GFX11_BUFFER_GL1_INV) {
+        bw_emit(t, t->inst->op);
+        return;
+    }
+    if (row < 0 || t->inst->tfe) {
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERATION);
+        return;
+    }
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++)
+        emit_buffer_half(t, (unsigned)row);
+}
+
 void bw_translate_memory(struct bw_translator *t)
 {
     switch (t->inst->format) {
@@ -325,6 +408,6 @@ void bw_translate_memory(struct bw_translator *t)
         translate_ds(t);
         break;
     default:
-        bw_emit(t, t->inst->op);
+        translate_buffer(t);
     }
 }

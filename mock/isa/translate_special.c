@@ -218,6 +218,9 @@ static void emit_1(struct bw_translator *t, unsigned kind, int32_t d, int32_t a)
 static void emit_mixed(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
+    enum { PLAIN = BW_MODE_DENORM_32 | BW_MODE_DENORM_16_64 };
+    if ((t->program->mode & (BW_MODE_KEY & ~(BW_MODE_DX10_CLAMP | BW_MODE_IEEE))) != PLAIN)
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
     int32_t source[BW_VECTOR_SOURCES], d = bw_vector_destination(t, &inst->dst), sum = bw_temp(t, 1), half;
     for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++)
         source[i] = mixed_source(t, i);
@@ -391,43 +394,81 @@ static bool reads(const struct dual *half, unsigned vgpr)
     return accumulates && half->dst->index == vgpr;
 }
 
+/* One of the two, as the plain operation that it is. */
 static void emit_dual(struct bw_translator *t, const struct dual *half, int32_t result)
 {
-    int32_t source[BW_VECTOR_SOURCES] = {0};
-    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++) {
-        const struct bw_operand *operand = &half->src[i];
-        if (operand->kind == BW_OPERAND_NONE)
-            continue;
-        source[i] =
-            operand->type == BW_T_MASK ? bw_mask_operand(t, operand, false) : bw_vector_source(t, operand);
-    }
-    if ((bw_gfx11_ops[half->op].flags & BW_GFX11_F_RMW) && half->src[2].kind == BW_OPERAND_NONE)
-        source[2] = bw_vector_destination(t, half->dst);
-    struct bw_uop *uop = bw_emit(t, half->op);
-    uop->d = result;
-    uop->a = source[0];
-    uop->b = source[1];
-    uop->c = source[2];
+    const struct bw_inst *whole = t->inst;
+    struct bw_inst plain = {
+        .op = (uint16_t)half->op, .format = BW_GFX11_VOP2, .dst = *half->dst, .literal = whole->literal};
+    memcpy(plain.src, half->src, BW_VECTOR_SOURCES * sizeof plain.src[0]);
+    t->inst = &plain;
+    t->result_offset = result;
+    bw_translate_lanes(t);
+    t->result_offset = 0;
+    t->inst = whole;
+}
+
+/* The kind that performs both at once, or BW_UOP_COUNT. */
+static unsigned pair_kind(const struct bw_translator *t, unsigned first, unsigned second)
+{
+    static const uint16_t ops[] = {
+        BW_GFX11_V_FMAC_F32,   BW_GFX11_V_MUL_F32,     BW_GFX11_V_ADD_F32,
+        BW_GFX11_V_SUB_F32,    BW_GFX11_V_SUBREV_F32,  BW_GFX11_V_MOV_B32,
+        BW_GFX11_V_ADD_NC_U32, BW_GFX11_V_LSHLREV_B32, BW_GFX11_V_AND_B32,
+    };
+    enum { FIRSTS = 6, SECONDS = 9, PLAIN = BW_MODE_DENORM_32 };
+    unsigned x = 0, y = 0;
+    while (x < FIRSTS && ops[x] != first)
+        x++;
+    while (y < SECONDS && ops[y] != second)
+        y++;
+    if (x == FIRSTS || y == SECONDS || (t->program->mode & (BW_MODE_DENORM_32 | BW_MODE_ROUND_32)) != PLAIN)
+        return BW_UOP_COUNT;
+    return BW_UOP_DUAL_FMAC_FMAC + x * SECONDS + y;
+}
+
+static int32_t pair_source(struct bw_translator *t, const struct bw_operand *operand)
+{
+    return operand->kind == BW_OPERAND_NONE ? BW_OFFSET_TEMP(0) : bw_vector_source(t, operand);
+}
+
+static void emit_pair(struct bw_translator *t, unsigned kind)
+{
+    const struct bw_inst *inst = t->inst;
+    int32_t d = bw_vector_destination(t, &inst->dst), e = bw_vector_destination(t, &inst->y.dst);
+    int32_t a = pair_source(t, &inst->src[0]), b = pair_source(t, &inst->src[1]);
+    int32_t f = pair_source(t, &inst->y.src[0]), g = pair_source(t, &inst->y.src[1]);
+    struct bw_uop *uop = bw_emit(t, kind);
+    uop->d = d;
+    uop->a = a;
+    uop->b = b;
+    uop->e = e;
+    uop->f = f;
+    uop->g = g;
 }
 
 void bw_translate_vopd(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
+    unsigned kind = pair_kind(t, inst->op, inst->y.op);
+    if (kind != BW_UOP_COUNT) {
+        emit_pair(t, kind);
+        return;
+    }
     struct dual first = {inst->op, &inst->dst, inst->src}, second = {inst->y.op, &inst->y.dst, inst->y.src};
     if (reads(&second, first.dst->index)) {
         struct dual other = first;
         first = second;
         second = other;
     }
-    int32_t d = bw_vector_destination(t, first.dst);
     if (!reads(&second, first.dst->index)) {
-        emit_dual(t, &first, d);
-        emit_dual(t, &second, bw_vector_destination(t, second.dst));
+        emit_dual(t, &first, 0);
+        emit_dual(t, &second, 0);
         return;
     }
     /* Each reads what the other writes: the first result waits. */
-    int32_t temp = bw_temp(t, 1);
+    int32_t d = bw_vector_destination(t, first.dst), temp = bw_temp(t, 1);
     emit_dual(t, &first, temp);
-    emit_dual(t, &second, bw_vector_destination(t, second.dst));
+    emit_dual(t, &second, 0);
     emit_1(t, BW_GFX11_V_MOV_B32, d, temp);
 }

@@ -203,7 +203,8 @@ bool bw_wave_get_register(struct bw_wave *wave, const struct bw_uop *uop, uint32
 const struct bw_uop *bw_wave_set_register(struct bw_wave *wave, const struct bw_uop *uop, uint32_t value);
 bool bw_wave_message(struct bw_wave *wave, const struct bw_uop *uop, uint64_t *value);
 
-/* S_ICACHE_INV: code that was changed while the dispatch runs is refused; between dispatches it is noticed anyway. */
+/* S_ICACHE_INV: code that was changed while the dispatch runs is refused; between dispatches it is noticed
+ * anyway. */
 const struct bw_uop *bw_wave_check_code(struct bw_wave *wave, const struct bw_uop *uop);
 
 /* MODE was written: goes on after uop in the program translated for wave->mode. */

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "base/rng.h"
+#include "mock/isa/pool.h"
 #include "tests/unit/mock/isa/exec_kernel.h"
 
 enum {
@@ -339,15 +340,28 @@ static void run_all(struct exec_machine *machine, const char *directory)
     dlclose(host.handle);
 }
 
+/* With the handlers of every instruction set that this host has. */
+static void run_levels(const char *directory)
+{
+    for (int level = (int)bw_isa_host_level(); level >= BW_ISA_LEVEL_BASE; level--) {
+        struct exec_machine machine;
+        printf("\n    level %d", level);
+        if (!BW_EQ(exec_machine_init(&machine, 1), 0))
+            return;
+        bw_isa_pool_destroy(machine.pool);
+        if (BW_EQ(bw_isa_pool_create_level(2, (enum bw_isa_level)level, &machine.pool), 0))
+            run_all(&machine, directory);
+        exec_machine_free(&machine);
+    }
+}
+
 static void test_kernels(void)
 {
     char directory[] = BW_BUILD_DIR "/exec-opencl-XXXXXX", command[600];
-    struct exec_machine machine;
-    if (!BW_TRUE(mkdtemp(directory) != NULL) || !BW_EQ(exec_machine_init(&machine, 2), 0))
+    if (!BW_TRUE(mkdtemp(directory) != NULL))
         return;
     if (BW_TRUE(compile_all(directory)))
-        run_all(&machine, directory);
-    exec_machine_free(&machine);
+        run_levels(directory);
     snprintf(command, sizeof command, "rm -rf '%s'", directory);
     if (!getenv("BW_KEEP"))
         BW_EQ(system(command), 0);
