@@ -184,7 +184,8 @@ static bool node_equal(const struct bw_ir *ir, const struct bw_ir_node *a, const
                        const bw_node *b_sources)
 {
     return a->op == b->op && a->dtype == b->dtype && a->arg == b->arg && a->source_count == b->source_count &&
-           !memcmp(ir->sources.data + a->source_offset, b_sources, b->source_count * sizeof *b_sources);
+           (!b->source_count ||
+            !memcmp(ir->sources.data + a->source_offset, b_sources, b->source_count * sizeof *b_sources));
 }
 
 /* Appends a node that is known to be new; its shape is derived here. */
@@ -224,6 +225,9 @@ bw_node bw_ir_add(struct bw_ir *ir, enum bw_op op, enum bw_dtype dtype, uint64_t
     }
     if (ir->nodes.count * 2 > ir->node_table_size && node_rehash(ir))
         return bw_ir_fail(ir, -ENOMEM, "node %zu", ir->nodes.count);
+    static const bw_node nothing[1];
+    if (!source_count)
+        sources = nothing; /* memcpy and memcmp take no NULL, not even for no bytes */
     struct bw_ir_node node = {
         .op = (uint8_t)op, .dtype = (uint8_t)dtype, .source_count = (uint16_t)source_count, .arg = arg};
     uint32_t mask = ir->node_table_size - 1, at = (uint32_t)node_hash(&node, sources) & mask;

@@ -179,7 +179,8 @@ bw_tensor bw_tensor_scalar(struct bw_tensor_graph *g, enum bw_dtype dtype, doubl
 {
     if (bw_dtype_is_float(dtype))
         return bw_tensor_of(bw_ir_const_float(g->ir, dtype, value));
-    return bw_tensor_of(bw_ir_const_int(g->ir, dtype, (int64_t)value));
+    /* saturates, as casts do; bw_ir_cast of a constant is just that */
+    return bw_tensor_of(bw_ir_cast(g->ir, dtype, bw_ir_const_float(g->ir, BW_F64, value)));
 }
 
 bw_tensor bw_tensor_scalar_int(struct bw_tensor_graph *g, enum bw_dtype dtype, int64_t value)

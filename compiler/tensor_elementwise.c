@@ -89,6 +89,8 @@ bw_tensor bw_tensor_where(struct bw_tensor_graph *g, bw_tensor condition, bw_ten
 
 bw_tensor bw_tensor_cast(struct bw_tensor_graph *g, enum bw_dtype dtype, bw_tensor x)
 {
+    if (!bw_dtype_bytes(dtype))
+        return bw_tensor_fail(g, -EINVAL, "cast to %s", bw_dtype_name(dtype));
     bw_node uniform = x.id ? bw_tensor_uniform_node(g, x.id) : 0;
     if (uniform && uniform != x.id) {
         struct bw_shape shape = *bw_ir_shape(g->ir, x.id);

@@ -79,15 +79,17 @@ static int report(struct bw_onnx_call *c, int rc)
 
 static int run_nodes(struct bw_onnx_session *session, struct bw_onnx_scope *scope);
 
-/* Runs a graph's body in a scope that holds its inputs, and reads its outputs. */
+/* Runs a graph's body in a scope that holds its inputs, reads its outputs, and empties the scope. */
 static int run_scope(struct bw_onnx_session *session, struct bw_onnx_scope *scope,
                      struct bw_onnx_value **outputs)
 {
     const struct bw_onnx_graph *graph = scope->graph;
-    if (session->depth == BW_ONNX_CALL_DEPTH_MAX)
+    if (session->depth == BW_ONNX_CALL_DEPTH_MAX) {
+        bw_map_free(&scope->values);
         return bw_fail(session->err, -E2BIG, "onnx",
                        "graph '%s': subgraphs and functions within each other deeper than %d",
                        bw_onnx_text(graph->name).text, BW_ONNX_CALL_DEPTH_MAX);
+    }
     session->depth++;
     scope->caller = session->scope;
     session->scope = scope;
@@ -130,6 +132,8 @@ static int call_function(struct bw_onnx_call *c, const struct bw_onnx_function *
     session->opsets = function->opsets.count ? &function->opsets : opsets;
     if (!rc)
         rc = run_scope(session, &scope, outputs);
+    else
+        bw_map_free(&scope.values);
     session->frame = frame.outer;
     session->opsets = opsets;
     for (uint32_t i = 0; !rc && i < c->output_count && i < function->body.output_count; i++)

@@ -132,8 +132,8 @@ static int tensor_dims(const struct bw_onnx_parser *p, const struct bw_wire *wir
     if (field->type == BW_WIRE_VARINT)
         return dims_add(p, wire, field->offset, tensor, field->value);
     int rc = bw_wire_expect(wire, field, BW_WIRE_BYTES);
-    const uint8_t *at = field->bytes.data, *end = at + field->bytes.size_bytes;
-    while (!rc && at < end) {
+    const uint8_t *at = field->bytes.data, *end = rc ? at : at + field->bytes.size_bytes;
+    while (at < end && !rc) {
         uint64_t value;
         rc = bw_wire_varint(&at, end, &value)
                  ? bw_onnx_parser_error(p, wire, field->offset, -EBADMSG, "a dimension is cut off")
@@ -425,8 +425,8 @@ static int ints_add(struct bw_onnx_parser *p, const struct bw_wire *wire, const 
         return 0;
     }
     int rc = bw_wire_expect(wire, field, BW_WIRE_BYTES);
-    const uint8_t *at = field->bytes.data, *end = at + field->bytes.size_bytes;
-    while (!rc && at < end) {
+    const uint8_t *at = field->bytes.data, *end = rc ? at : at + field->bytes.size_bytes;
+    while (at < end && !rc) {
         uint64_t value;
         rc = bw_wire_varint(&at, end, &value)
                  ? bw_onnx_parser_error(p, wire, field->offset, -EBADMSG, "a number is cut off")
