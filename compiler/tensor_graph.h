@@ -54,4 +54,10 @@ static inline bw_node bw_tensor_node(bw_tensor x)
 /* True when evaluation of x reads an input. */
 bool bw_tensor_depends_on_input(struct bw_tensor_graph *graph, bw_node node);
 
+/* The derivative of the sum of y's elements by each x (inputs, or what y is made of): one tensor of x's shape
+ * each. -ENOTSUP names an op without a rule (gathers among them: windows and convolutions cannot be
+ * differentiated yet). */
+int bw_tensor_gradient(struct bw_tensor_graph *graph, bw_tensor y, const bw_tensor *x, uint32_t count,
+                       bw_tensor *gradients, struct bw_err *err);
+
 #endif

@@ -211,6 +211,12 @@ static int run_nodes(struct bw_onnx_session *session, struct bw_onnx_scope *scop
     return rc;
 }
 
+struct bw_onnx_value *bw_onnx_named(struct bw_onnx_call *c, struct bw_bytes name)
+{
+    bw_symbol symbol = bw_onnx_intern(c->session->proto, name);
+    return symbol && symbol != UINT32_MAX ? scope_find(c->session->scope, symbol) : NULL;
+}
+
 int bw_onnx_iteration(struct bw_onnx_call *c)
 {
     if (++c->session->nodes > BW_ONNX_NODES_MAX)

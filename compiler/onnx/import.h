@@ -173,6 +173,8 @@ int bw_onnx_subgraph(struct bw_onnx_call *c, const struct bw_onnx_graph *graph,
 /* Keeps values alive (and current) while subgraphs run; undone by bw_onnx_unpin of the same count. */
 int bw_onnx_pin(struct bw_onnx_call *c, struct bw_onnx_value *const *values, uint32_t count);
 void bw_onnx_unpin(struct bw_onnx_call *c, uint32_t count);
+/* The value that a name stands for where the node is, or NULL. */
+struct bw_onnx_value *bw_onnx_named(struct bw_onnx_call *c, struct bw_bytes name);
 /* Counts an iteration of a loop against BW_ONNX_NODES_MAX. */
 int bw_onnx_iteration(struct bw_onnx_call *c);
 

@@ -115,9 +115,36 @@ static int momentum(struct bw_onnx_call *c)
     return c->rc;
 }
 
+/* The derivative of y by xs, where they are what they are in the graph (evaluating it elsewhere would run the
+ * graph between them again). */
+static int gradient(struct bw_onnx_call *c)
+{
+    const struct bw_onnx_attribute *names = bw_onnx_attribute(c, "xs", BW_ONNX_ATTR_STRINGS);
+    const struct bw_onnx_attribute *result = bw_onnx_attribute(c, "y", BW_ONNX_ATTR_STRING);
+    struct bw_onnx_value *y = result ? bw_onnx_named(c, result->s) : NULL;
+    uint32_t count = names ? (uint32_t)names->count : 0;
+    bw_tensor *x = bw_onnx_alloc(c, count, sizeof *x),
+              *gradients = bw_onnx_alloc(c, count, sizeof *gradients);
+    if (c->rc || !y || y->kind != BW_VALUE_ARRAY || !count)
+        return bw_onnx_fail(c, -EINVAL, "xs or y name no tensors");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i >= c->input_count || bw_onnx_named(c, names->strings[i]) != c->inputs[i])
+            return bw_onnx_fail(c, -ENOTSUP, "input %u is not '%s' itself", i,
+                                bw_onnx_text(names->strings[i]).text);
+        x[i] = bw_onnx_in(c, i);
+    }
+    c->rc = c->rc ? c->rc
+                  : bw_tensor_gradient(c->g, bw_onnx_tensor_of(c->session, y), x, count, gradients,
+                                       c->session->err);
+    for (uint32_t i = 0; !c->rc && i < count; i++)
+        bw_onnx_out(c, i, gradients[i]);
+    return c->rc;
+}
+
 static const struct bw_onnx_op rows[] = {
     {"Adagrad", 1, .function = adagrad, .domain = training},
     {"Adam", 1, .function = adam, .domain = training},
+    {"Gradient", 1, .function = gradient, .domain = training},
     {"Momentum", 1, .function = momentum, .domain = training},
 };
 
