@@ -157,7 +157,7 @@ int bw_compile(const struct bw_ir *shared, bw_node sink, struct bw_key key, cons
     int rc = bw_ir_create(&ir, err);
     if (rc)
         return rc;
-    rc = bw_ir_rewrite(ir, shared, &sink, 1, NULL, NULL, NULL);
+    rc = bw_ir_rewrite(ir, shared, &sink, 1, NULL, NULL);
     if (rc)
         bw_fail(err, rc, "compile", "copy of a kernel");
     if (!rc) {

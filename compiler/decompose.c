@@ -79,6 +79,34 @@ static bw_node power_of_two(struct builder *b, bw_node n)
     return bw_ir_bitcast(b->ir, b->f.real, op2(b, BW_OP_SHL, biased, integer(b, b->f.fraction_bits)));
 }
 
+/* Always an integer (or infinite, or NaN), however it was made. */
+static bool is_integral(const struct bw_ir *ir, bw_node x, int depth)
+{
+    double value;
+    if (depth > 8)
+        return false;
+    switch (bw_ir_op(ir, x)) {
+    case BW_OP_ROUND_EVEN:
+    case BW_OP_TRUNC:
+    case BW_OP_FLOOR:
+    case BW_OP_CEIL:
+        return true;
+    case BW_OP_CONST:
+        return bw_ir_const_value_float(ir, x, &value) && value == rint(value);
+    case BW_OP_CAST:
+        return bw_dtype_is_int(bw_ir_dtype(ir, bw_ir_source(ir, x, 0)));
+    case BW_OP_MIN:
+    case BW_OP_MAX:
+        return is_integral(ir, bw_ir_source(ir, x, 0), depth + 1) &&
+               is_integral(ir, bw_ir_source(ir, x, 1), depth + 1);
+    case BW_OP_WHERE:
+        return is_integral(ir, bw_ir_source(ir, x, 1), depth + 1) &&
+               is_integral(ir, bw_ir_source(ir, x, 2), depth + 1);
+    default:
+        return false;
+    }
+}
+
 /* x = n + f with |f| <= 1/2; 2^f by its Taylor series (8 terms are within 6e-9, 14 within 4e-18), times 2^n
  * in two steps, so that results below the normal range are rounded once. The clamp keeps n's halves in range;
  * NaN goes through f. */
@@ -99,7 +127,10 @@ static bw_node build_exp2(struct builder *b, bw_node x)
                     bw_ir_bitcast(b->ir, b->f.bits, real(b, b->f.rounder)));
     bw_node f = sub(b, clamped, sub(b, shifted, real(b, b->f.rounder)));
     bw_node half = op2(b, BW_OP_SHR, n, integer(b, 1));
-    bw_node value = mul(b, polynomial(b, f, coefficients, count), power_of_two(b, half));
+    /* Where f is known to be 0 the series is 1 + f: exponentials are built from such powers, and NaN still
+     * comes through. */
+    bool whole = is_integral(b->ir, x, 0);
+    bw_node value = mul(b, polynomial(b, f, coefficients, whole ? 2 : count), power_of_two(b, half));
     return mul(b, value, power_of_two(b, sub(b, n, half)));
 }
 
@@ -258,5 +289,5 @@ static bw_node decompose_node(void *user, struct bw_ir *to, const struct bw_ir *
 bw_node bw_decompose(struct bw_ir *ir, bw_node sink, const struct bw_decompose_options *options)
 {
     struct bw_decompose_options copy = *options;
-    return sink && !bw_ir_rewrite(ir, ir, &sink, 1, decompose_node, &copy, NULL) ? sink : 0;
+    return sink && !bw_ir_rewrite(ir, ir, &sink, 1, decompose_node, &copy) ? sink : 0;
 }

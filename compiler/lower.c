@@ -242,9 +242,9 @@ bw_node bw_lower_indexes(struct bw_ir *ir, bw_node sink)
     struct ordering o = {0};
     if (!sink)
         return 0;
-    int rc = bw_ir_rewrite(ir, ir, &sink, 1, order_node, &o, NULL);
+    int rc = bw_ir_rewrite(ir, ir, &sink, 1, order_node, &o);
     free(o.changes);
     if (!rc)
-        rc = bw_ir_rewrite(ir, ir, &sink, 1, narrow_node, NULL, NULL);
+        rc = bw_ir_rewrite(ir, ir, &sink, 1, narrow_node, NULL);
     return rc ? 0 : sink;
 }

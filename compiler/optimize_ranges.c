@@ -112,7 +112,7 @@ bw_node split_reduce(struct bw_ir *ir, bw_node sink, bw_node range, int64_t fact
                           .next_number = bw_ir_range_number(ir, ranges.list[ranges.count - 1]) + 1};
     bool constant = bw_ir_const_value_int(ir, bw_ir_source(ir, range, 0), &split.size);
     assert(constant && split.size >= factor);
-    return constant && !bw_ir_rewrite(ir, ir, &sink, 1, split_node, &split, NULL) ? sink : 0;
+    return constant && !bw_ir_rewrite(ir, ir, &sink, 1, split_node, &split) ? sink : 0;
 }
 
 static bool is_kind(const struct bw_ir *ir, bw_node node, enum bw_range_kind kind)
@@ -198,7 +198,7 @@ static bw_node upcast(struct bw_ir *ir, bw_node sink)
 
 bw_node expand_ranges(struct bw_ir *ir, bw_node sink)
 {
-    if (!sink || bw_ir_rewrite(ir, ir, &sink, 1, unroll_node, NULL, NULL))
+    if (!sink || bw_ir_rewrite(ir, ir, &sink, 1, unroll_node, NULL))
         return 0;
     return upcast(ir, sink);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "base/vec.h"
 #include "compiler/symbolic.h"
 
 bool *bw_ir_reachable(const struct bw_ir *ir, const bw_node *roots, uint32_t count)
@@ -79,32 +81,102 @@ bw_node bw_ir_rebuild(struct bw_ir *to, const struct bw_ir *from, bw_node node, 
     }
 }
 
-int bw_ir_rewrite(struct bw_ir *to, const struct bw_ir *from, bw_node *roots, uint32_t count,
-                  bw_rewrite_fn fn, void *user, bw_node **map_out)
+/* Values by node: an array for small graphs, a hash map where a few nodes of a large one are meant. */
+struct node_map {
+    bw_node *dense;
+    struct bw_map sparse;
+};
+
+enum { DENSE_MAX = 1 << 15 }; /* nodes; below, clearing an array is cheaper than hashing */
+
+static bw_node map_get(const struct node_map *map, bw_node node)
 {
-    bool *reached = bw_ir_reachable(from, roots, count);
-    uint32_t node_count = bw_ir_count(from);
-    bw_node *map = calloc(node_count, sizeof *map),
-            *sources = malloc(sizeof *sources * (BW_IR_SOURCES_MAX + 1));
-    int rc = reached && map && sources ? 0 : -ENOMEM;
-    for (bw_node node = 1; !rc && node < node_count; node++) {
-        if (!reached[node])
+    uint64_t value = 0;
+    if (map->dense)
+        return map->dense[node];
+    return bw_map_get(&map->sparse, node, &value) ? (bw_node)value : 0;
+}
+
+static int map_set(struct node_map *map, bw_node node, bw_node value)
+{
+    if (!map->dense)
+        return bw_map_set(&map->sparse, node, value);
+    map->dense[node] = value;
+    return 0;
+}
+
+typedef BW_VEC(bw_node) node_list;
+
+static int by_number(const void *a, const void *b)
+{
+    bw_node x = *(const bw_node *)a, y = *(const bw_node *)b;
+    return (x > y) - (x < y);
+}
+
+/* Everything that the roots reach, sources first. Leaves a mark in map for each. */
+static int collect(const struct bw_ir *ir, const bw_node *roots, uint32_t count, struct node_map *map,
+                   node_list *list)
+{
+    node_list stack = {0};
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = bw_vec_push(&stack, roots[i]);
+    while (stack.count && !rc) {
+        bw_node node = stack.data[--stack.count];
+        if (!node || map_get(map, node))
             continue;
-        uint32_t source_count = bw_ir_source_count(from, node);
-        for (uint32_t i = 0; i < source_count; i++)
-            sources[i] = map[bw_ir_source(from, node, i)];
-        map[node] = fn ? fn(user, to, from, node, sources) : bw_ir_rebuild(to, from, node, sources);
-        if (!map[node])
-            rc = bw_ir_error(to, NULL) ? bw_ir_error(to, NULL) : -ENOMEM;
+        rc = map_set(map, node, 1);
+        if (!rc)
+            rc = bw_vec_push(list, node);
+        for (uint32_t i = 0; i < bw_ir_source_count(ir, node) && !rc; i++)
+            rc = bw_vec_push(&stack, bw_ir_source(ir, node, i));
     }
+    bw_vec_free(&stack);
+    if (!rc && list->count)
+        qsort(list->data, list->count, sizeof *list->data, by_number);
+    return rc;
+}
+
+static int rewrite_list(struct bw_ir *to, const struct bw_ir *from, const node_list *list,
+                        struct node_map *map, bw_rewrite_fn fn, void *user)
+{
+    BW_VEC(bw_node) sources = {0};
+    int rc = 0;
+    for (size_t i = 0; i < list->count && !rc; i++) {
+        bw_node node = list->data[i];
+        uint32_t source_count = bw_ir_source_count(from, node);
+        sources.count = 0;
+        rc = bw_vec_reserve(&sources, source_count + 1);
+        for (uint32_t k = 0; k < source_count && !rc; k++)
+            sources.data[k] = map_get(map, bw_ir_source(from, node, k));
+        bw_node made = rc   ? 0
+                       : fn ? fn(user, to, from, node, sources.data)
+                            : bw_ir_rebuild(to, from, node, sources.data);
+        if (!rc && !made)
+            rc = bw_ir_error(to, NULL) ? bw_ir_error(to, NULL) : -ENOMEM;
+        if (!rc)
+            rc = map_set(map, node, made);
+    }
+    bw_vec_free(&sources);
+    return rc;
+}
+
+int bw_ir_rewrite(struct bw_ir *to, const struct bw_ir *from, bw_node *roots, uint32_t count,
+                  bw_rewrite_fn fn, void *user)
+{
+    struct node_map map = {0};
+    node_list list = {0};
+    bool dense = bw_ir_count(from) <= DENSE_MAX;
+    if (dense)
+        map.dense = calloc(bw_ir_count(from), sizeof *map.dense);
+    int rc = dense && !map.dense ? -ENOMEM : collect(from, roots, count, &map, &list);
+    if (!rc)
+        rc = rewrite_list(to, from, &list, &map, fn, user);
     for (uint32_t i = 0; !rc && i < count; i++)
-        roots[i] = map[roots[i]];
-    free(reached);
-    free(sources);
-    if (map_out && !rc)
-        *map_out = map;
-    else
-        free(map);
+        roots[i] = map_get(&map, roots[i]);
+    bw_vec_free(&list);
+    bw_map_free(&map.sparse);
+    free(map.dense);
     return rc;
 }
 
@@ -150,5 +222,5 @@ bw_node bw_ir_substitute(struct bw_ir *ir, bw_node root, const bw_node *from, co
                          uint32_t count)
 {
     struct substitution substitution = {from, to, count};
-    return bw_ir_rewrite(ir, ir, &root, 1, substitute_node, &substitution, NULL) ? 0 : root;
+    return bw_ir_rewrite(ir, ir, &root, 1, substitute_node, &substitution) ? 0 : root;
 }

@@ -12,11 +12,10 @@ bw_node bw_ir_rebuild(struct bw_ir *to, const struct bw_ir *from, bw_node node, 
 typedef bw_node (*bw_rewrite_fn)(void *user, struct bw_ir *to, const struct bw_ir *from, bw_node node,
                                  const bw_node *sources);
 
-/* Rewrites roots in place: roots[i] becomes its new node. fn NULL: plain copy. map (may be NULL) receives a
- * malloced array of bw_ir_count(from) entries: old node -> new node, 0 where not reached. -ENOMEM or the
- * error recorded in `to`. */
+/* Rewrites roots in place: roots[i] becomes its new node. fn NULL: plain copy. Costs what the roots reach,
+ * not what the ir holds. -ENOMEM or the error recorded in `to`. */
 int bw_ir_rewrite(struct bw_ir *to, const struct bw_ir *from, bw_node *roots, uint32_t count,
-                  bw_rewrite_fn fn, void *user, bw_node **map);
+                  bw_rewrite_fn fn, void *user);
 
 /* Replaces nodes by nodes of the same ir. A FOLD whose range becomes an expression folds over the ranges in
  * that expression. */

@@ -23,7 +23,8 @@
 /* In simple operations per element: a store, its loads, and a share of one more kernel. */
 static const double STORE_COST = 32;
 static const float COST_MAX = 1e6f;
-static const float INDEX_COST_MAX = 8; /* arithmetic on indexes alone, which loops hoist, is never worth memory below this */
+static const float INDEX_COST_MAX =
+    8; /* arithmetic on indexes alone, which loops hoist, is never worth memory below this */
 static const int64_t ONCE_BYTES_MAX =
     64 << 20; /* larger folded constants would cost more memory than they save */
 
@@ -163,6 +164,26 @@ static double shared_cost(const struct scheduler *s, bw_node root)
     return cost;
 }
 
+enum {
+    GROUP_RANGES_MAX = 40, /* of BW_KERNEL_RANGES_MAX; splitting makes more */
+    GROUP_LOADS_MAX = 200, /* pointers are registers, or loads of their own */
+};
+
+/* Whoever asks has as many loops or operands as one kernel should: what is asked for becomes a kernel of its
+ * own. */
+static bool group_is_full(const struct scheduler *s, bw_node node)
+{
+    uint32_t rank = bw_ir_op(s->tensors, node) == BW_OP_REDUCE ? bw_ir_shape(s->tensors, node)->rank : 0;
+    for (const struct request *request = s->nodes[node].requests; request; request = request->next) {
+        const struct group *group = &s->groups.data[request->group];
+        if (rank && group->range_count + rank > GROUP_RANGES_MAX)
+            return true;
+        if (group->load_count > GROUP_LOADS_MAX && s->nodes[node].reads_memory)
+            return true;
+    }
+    return false;
+}
+
 static bool wants_store(const struct scheduler *s, bw_node node)
 {
     const struct node_state *state = &s->nodes[node];
@@ -170,7 +191,7 @@ static bool wants_store(const struct scheduler *s, bw_node node)
         return true;
     if (is_movement(s, node))
         return false;
-    if (stored_once(s, node))
+    if (stored_once(s, node) || group_is_full(s, node))
         return true;
     double points = 0, elements = (double)bw_ir_elements(s->tensors, node);
     bool gated = false, in_reduce = false;
@@ -182,7 +203,8 @@ static bool wants_store(const struct scheduler *s, bw_node node)
     double evaluations = points / (elements > 0 ? elements : 1);
     if (state->has_reduce)
         return state->request_count > 1 || gated || in_reduce || evaluations > 1.001;
-    if (state->cost * (evaluations - 1) <= STORE_COST || (!state->reads_memory && state->cost <= INDEX_COST_MAX))
+    if (state->cost * (evaluations - 1) <= STORE_COST ||
+        (!state->reads_memory && state->cost <= INDEX_COST_MAX))
         return false;
     return shared_cost(s, node) * (evaluations - 1) > STORE_COST;
 }
@@ -220,8 +242,10 @@ static int decide(struct scheduler *s, bw_node node)
     if (wants_store(s, node)) {
         int rc = bw_schedule_assign_buffer(s, node);
         state->stored = true;
-        for (struct request *request = state->requests; request; request = request->next)
+        for (struct request *request = state->requests; request; request = request->next) {
             request->loads = request->value == 0;
+            s->groups.data[request->group].load_count += request->loads;
+        }
         return rc ? rc : group_create(s, node);
     }
     for (struct request *request = state->requests; request; request = request->next) {
@@ -271,6 +295,24 @@ static int compute_values(struct scheduler *s)
     return 0;
 }
 
+/* In an ir of its own: what simplification tries and drops would make every later walk longer. */
+static bw_node simplify_apart(struct scheduler *s, bw_node sink)
+{
+    struct bw_ir *scratch;
+    if (!sink || bw_ir_create(&scratch, NULL))
+        return 0;
+    int rc = bw_ir_rewrite(scratch, s->ir, &sink, 1, NULL, NULL);
+    if (!rc)
+        sink = bw_kernel_simplify(scratch, sink);
+    if (!rc && sink)
+        rc = bw_ir_rewrite(s->ir, scratch, &sink, 1, NULL, NULL);
+    struct bw_err why;
+    if ((rc || !sink) && bw_ir_error(scratch, &why))
+        bw_ir_fail(s->ir, why.code, "%s", why.what);
+    bw_ir_destroy(scratch);
+    return rc ? 0 : sink;
+}
+
 /* Groups were made from the last to the first: sources of a stored node have lower numbers, so that order is
  * reversed. */
 static int emit_kernels(struct scheduler *s)
@@ -283,7 +325,7 @@ static int emit_kernels(struct scheduler *s)
         bw_node flat = bw_schedule_flatten(s->ir, bw_ir_shape(s->tensors, group->node), group->root->index);
         bw_node store = bw_ir_store(s->ir, param, flat, value, 0);
         bw_node sink = store ? bw_ir_add(s->ir, BW_OP_SINK, BW_VOID, 0, &store, 1) : 0;
-        sink = bw_kernel_simplify(s->ir, sink);
+        sink = simplify_apart(s, sink);
         struct bw_schedule_kernel kernel = {.sink = sink,
                                             .arguments = group->arguments.data,
                                             .argument_count = (uint32_t)group->arguments.count,

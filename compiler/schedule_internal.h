@@ -27,7 +27,7 @@ struct request {
 struct group {
     bw_node node; /* what is stored */
     struct request *root;
-    uint32_t range_count;
+    uint32_t range_count, load_count;
     uint32_t buffer;
     bool once;
     BW_VEC(uint32_t) arguments;

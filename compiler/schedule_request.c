@@ -95,6 +95,7 @@ struct request *bw_schedule_request(struct scheduler *s, bw_node node, const str
     struct request *made = bw_arena_copy(&s->arena, &wanted, sizeof wanted);
     if (!made)
         return NULL;
+    s->groups.data[made->group].load_count += bw_ir_op(s->tensors, node) == BW_OP_BUFFER || state->must_store;
     made->next = state->requests;
     state->requests = made;
     state->request_count++;

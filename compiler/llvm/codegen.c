@@ -21,27 +21,25 @@ static const char *triple_of(const struct bw_target *target)
     return target->family == BW_TARGET_HOST ? "x86_64-unknown-linux-gnu" : "amdgcn-amd-amdhsa";
 }
 
-/* LLVM's initialisation functions may be called from any thread, any number of times. */
-static void initialise(enum bw_target_family family)
+/* LLVM's registry of targets is a list without a lock, so that it is filled before there are threads; this
+ * library has no state of its own that could say "once". */
+__attribute__((constructor)) static void targets_register(void)
 {
-    if (family == BW_TARGET_HOST) {
-        LLVMInitializeX86TargetInfo();
-        LLVMInitializeX86Target();
-        LLVMInitializeX86TargetMC();
-        LLVMInitializeX86AsmPrinter();
-    } else {
-        LLVMInitializeAMDGPUTargetInfo();
-        LLVMInitializeAMDGPUTarget();
-        LLVMInitializeAMDGPUTargetMC();
-        LLVMInitializeAMDGPUAsmPrinter();
-    }
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser();
 }
 
 static int machine_create(const struct bw_target *target, LLVMTargetMachineRef *machine, struct bw_err *err)
 {
     LLVMTargetRef llvm_target;
     char *message = NULL;
-    initialise(target->family);
     if (LLVMGetTargetFromTriple(triple_of(target), &llvm_target, &message)) {
         int rc = bw_fail(err, -ENOTSUP, "llvm", "%s", message);
         LLVMDisposeMessage(message);

@@ -19,7 +19,7 @@ static int run_optimised(struct bw_ir *shared, bw_node sink, const struct bw_int
     int rc = bw_ir_create(&ir, err);
     if (rc)
         return rc;
-    rc = bw_ir_rewrite(ir, shared, &sink, 1, NULL, NULL, NULL);
+    rc = bw_ir_rewrite(ir, shared, &sink, 1, NULL, NULL);
     sink = rc ? 0 : bw_optimize(ir, bw_decompose(ir, sink, &target.decompose), &target);
     if (!sink)
         rc = bw_ir_error(ir, err) ? bw_ir_error(ir, err) : bw_fail(err, -ENOMEM, "test", "optimiser");

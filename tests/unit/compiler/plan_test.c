@@ -86,6 +86,61 @@ static void mock_gpu_agrees_with_the_evaluator(void)
     random_graphs_agree("mockkfd+amd@gfx1100", 25);
 }
 
+/* Outputs that need no kernel, one value twice, values of constants only, an input that nothing reads. */
+static void odd_outputs(const char *name)
+{
+    struct bw_err err;
+    struct bw_tensor_graph *g;
+    struct bw_device *device = device_open(name);
+    struct bw_plan *plan = NULL;
+    int64_t dims[] = {2, 3}, turned[] = {3, 2};
+    float in[2][6] = {{1, 2, 3, 4, 5, 6}, {0}}, constant[6] = {6, 5, 4, 3, 2, 1}, out[7][6] = {{0}};
+    if (!device)
+        return;
+    if (!BW_OK(bw_tensor_graph_create(&g, &err), &err))
+        return;
+    bw_tensor x = bw_tensor_input(g, BW_F32, 2, dims);
+    bw_tensor_input(g, BW_F32, 2, dims);
+    bw_tensor c = bw_tensor_constant(g, BW_F32, 2, dims, constant), twice = bw_tensor_add(g, x, x);
+    bw_tensor outputs[] = {x,
+                           c,
+                           bw_tensor_reshape(g, x, 2, turned),
+                           twice,
+                           bw_tensor_reshape(g, twice, 2, turned),
+                           bw_tensor_mul(g, c, c),
+                           bw_tensor_full(g, BW_F32, 2, dims, 2.5)};
+    const void *inputs[] = {in[0], in[1]};
+    void *targets[7];
+    for (int i = 0; i < 7; i++)
+        targets[i] = out[i];
+    if (BW_OK(bw_plan_create(g, device, outputs, 7, NULL, &plan, &err), &err) &&
+        BW_OK(bw_plan_run(plan, inputs, targets, &err), &err))
+        for (int i = 0; i < 6; i++) {
+            const float expected[] = {
+                in[0][i], constant[i], in[0][i], 2 * in[0][i], 2 * in[0][i], constant[i] * constant[i], 2.5f};
+            for (int k = 0; k < 7; k++)
+                BW_NEAR((double)out[k][i], (double)expected[k], 0);
+        }
+    bw_plan_destroy(plan);
+    /* Nothing to launch at all. */
+    plan = NULL;
+    memset(out, 0, sizeof out);
+    if (BW_OK(bw_plan_create(g, device, outputs, 2, NULL, &plan, &err), &err) &&
+        BW_OK(bw_plan_run(plan, inputs, targets, &err), &err)) {
+        BW_BYTES(out[0], in[0], sizeof in[0]);
+        BW_BYTES(out[1], constant, sizeof constant);
+    }
+    bw_plan_destroy(plan);
+    bw_tensor_graph_destroy(g);
+    device_close(device);
+}
+
+static void outputs_without_kernels(void)
+{
+    odd_outputs("host:0");
+    odd_outputs("mockkfd+amd@gfx1100");
+}
+
 static void lifetimes_never_overlap(void)
 {
     struct bw_rng rng = {7};
@@ -120,6 +175,7 @@ int main(void)
 {
     static const struct bw_test tests[] = {
         {"lifetimes_never_overlap", lifetimes_never_overlap},
+        {"outputs_without_kernels", outputs_without_kernels},
         {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator},
         {"mock_gpu_agrees_with_the_evaluator", mock_gpu_agrees_with_the_evaluator}};
     return BW_HAVE_LLVM ? bw_test_run("plan", tests, sizeof tests / sizeof tests[0]) : BW_TEST_SKIPPED;

@@ -67,5 +67,38 @@ static void chains_become_few_kernels(void)
     bw_tensor_graph_destroy(g);
 }
 
+/* Graphs that no single kernel should hold are cut, and large ones stay fast. */
+static void large_graphs_are_cut(void)
+{
+    struct bw_err err;
+    struct bw_tensor_graph *g;
+    enum { MANY = 120, LOADS = 450, LAYERS = 300 };
+    int64_t dims[] = {6, 5}, square[] = {5, 5};
+    static float weights[25];
+    if (!BW_OK(bw_tensor_graph_create(&g, &err), &err))
+        return;
+    bw_tensor sum = {0};
+    for (int i = 0; i < MANY; i++) { /* more loops than a kernel has */
+        bw_tensor each = bw_tensor_sum(g, bw_tensor_input(g, BW_F32, 2, dims), 2, true);
+        sum = i ? bw_tensor_add(g, sum, each) : each;
+    }
+    uint32_t kernels = kernels_of(g, sum);
+    BW_TRUE(kernels > 1 && kernels < MANY);
+    for (int i = 0; i < LOADS; i++) {
+        bw_tensor each = bw_tensor_input(g, BW_F32, 2, dims);
+        sum = i ? bw_tensor_add(g, sum, each) : each;
+    }
+    kernels = kernels_of(g, sum);
+    BW_TRUE(kernels > 1 && kernels < 6);
+    bw_tensor x = bw_tensor_input(g, BW_F32, 2, dims);
+    for (int i = 0; i < LAYERS; i++) {
+        weights[i % 25] = (float)i;
+        x = bw_tensor_relu(g, bw_tensor_matmul(g, x, bw_tensor_constant(g, BW_F32, 2, square, weights)));
+    }
+    BW_EQ(kernels_of(g, x), LAYERS);
+    bw_tensor_graph_destroy(g);
+}
+
 BW_TEST_MAIN("schedule", {"chains_become_few_kernels", chains_become_few_kernels},
+             {"large_graphs_are_cut", large_graphs_are_cut},
              {"random_graphs_agree_with_the_evaluator", random_graphs_agree_with_the_evaluator})
