@@ -6,7 +6,7 @@ set -eu
 
 # shellcheck disable=SC2086
 bw_install $bw_build_packages
-if ! log=$(bw_build release 2>&1); then
+if ! log=$(bw_build release bellwire-cli sample_ocr 2>&1); then
   echo "$log" >&2
   exit 1
 fi
