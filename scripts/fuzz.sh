@@ -12,6 +12,12 @@ run_target() {
   work=$bw_root/build/fuzz/corpus/$name
   mkdir -p "$work"
   [ ! -d "$bw_root/tests/fuzz/seeds/$name" ] || seeds=$bw_root/tests/fuzz/seeds/$name
+  if [ "$name" = fuzz_onnx ]; then # the small models of the tests are where mutation starts
+    cp "$bw_root"/tests/cli/models/*.onnx "$work"
+    for path in /usr/share/libonnx-testdata/data/node/*/model.onnx; do
+      [ ! -r "$path" ] || cp "$path" "$work/$(basename "$(dirname "$path")")"
+    done
+  fi
   # shellcheck disable=SC2086
   if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -verbosity=0 -artifact_prefix="$work-" "$work" $seeds \
     >"$work.log" 2>&1; then
@@ -23,6 +29,6 @@ run_target() {
   fi
 }
 export -f run_target
-export bw_root seconds
+export bw_root seconds UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 echo "== fuzz"
 find "$bw_root/build/fuzz" -maxdepth 1 -name 'fuzz_*' -type f -executable | sort | xargs -r -n 1 -P 2 bash -c 'run_target "$0"'
