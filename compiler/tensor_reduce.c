@@ -216,6 +216,8 @@ static bw_tensor matmul_matrices(struct bw_tensor_graph *g, bw_tensor a, bw_tens
     right.dims[right.rank++] = k;
     bw_tensor product = bw_tensor_mul(g, bw_tensor_reshape(g, a, left.rank, left.dims),
                                       bw_tensor_reshape(g, b, right.rank, right.dims));
+    if (!product.id)
+        return product;
     return bw_tensor_sum(g, product, 1u << (bw_tensor_rank(g, product) - 1), false);
 }
 

@@ -167,7 +167,8 @@ static int einsum(struct bw_onnx_call *c)
     struct einsum e = {0};
     int64_t sizes[128];
     char text[64];
-    if (!equation || !operands || !c->input_count || equation->s.size_bytes >= sizeof text)
+    if (!equation || !operands || !c->input_count || !equation->s.size_bytes ||
+        equation->s.size_bytes >= sizeof text)
         return bw_onnx_fail(c, -EINVAL, "no equation, or too long");
     memcpy(text, equation->s.data, equation->s.size_bytes);
     text[equation->s.size_bytes] = 0;
