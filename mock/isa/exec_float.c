@@ -216,8 +216,7 @@ static inline vf fraction(vf a)
     _(V_FLOOR_F32, floored(a))                                                          \
     _(V_RCP_F32, flushed(1.0f / flushed(a)))                                            \
     _(V_RCP_IFLAG_F32, flushed(1.0f / flushed(a)))                                      \
-    _(V_SQRT_F32, square_root(flushed(a)))                                              \
-    _(V_RSQ_F32, flushed(1.0f / square_root(flushed(a))))
+    _(V_SQRT_F32, square_root(flushed(a)))
 
 #define FLOAT_2(_)                       \
     _(V_ADD_F32, a + b)                  \

@@ -62,6 +62,30 @@ static inline vf narrow(const vd *a)
     return r;
 }
 
+static inline vd square_root(vd a)
+{
+#if BW_VECTOR_BYTES == 64
+    return (vd)_mm512_sqrt_pd((__m512d)a);
+#elif BW_VECTOR_BYTES == 32
+    return (vd)_mm256_sqrt_pd((__m256d)a);
+#else
+    vd r;
+    for (int lane = 0; lane < BW_CHUNK_LANES / 2; lane++)
+        r[lane] = sqrt(a[lane]);
+    return r;
+#endif
+}
+
+/* In double precision: two roundings to single would exceed the ULP. */
+static inline vf reciprocal_root(vf a)
+{
+    vd wide[2];
+    widen(a, wide);
+    for (int k = 0; k < 2; k++)
+        wide[k] = 1.0 / square_root(wide[k]);
+    return narrow(wide);
+}
+
 /* log2 of m in [sqrt(1/2), sqrt(2)): 2/ln2 * artanh((m-1)/(m+1)), |t| < 0.172; what the series leaves out is
  * below 1e-13. */
 static inline vd log2_mantissa(vd m)
@@ -140,10 +164,11 @@ static inline vf cos_f32(vf a)
     return narrow(r);
 }
 
-#define TRANSCENDENTAL(_)              \
-    _(V_EXP_F32, exp2_f32(flushed(a))) \
-    _(V_LOG_F32, log2_f32(flushed(a))) \
-    _(V_SIN_F32, sin_f32(a))           \
+#define TRANSCENDENTAL(_)                              \
+    _(V_EXP_F32, exp2_f32(flushed(a)))                 \
+    _(V_LOG_F32, log2_f32(flushed(a)))                 \
+    _(V_RSQ_F32, flushed(reciprocal_root(flushed(a)))) \
+    _(V_SIN_F32, sin_f32(a))                           \
     _(V_COS_F32, cos_f32(a))
 
 #define DEFINE_1(op, ...)                                 \

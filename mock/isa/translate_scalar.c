@@ -92,6 +92,22 @@ static void translate_hwreg(struct bw_translator *t)
     uop->e = operands.e;
 }
 
+/* Operations that keep, or change part of, what their destination holds. */
+static bool reads_destination(unsigned op)
+{
+    switch (op) {
+    case BW_GFX11_S_CMOV_B32:
+    case BW_GFX11_S_CMOV_B64:
+    case BW_GFX11_S_BITSET0_B32:
+    case BW_GFX11_S_BITSET0_B64:
+    case BW_GFX11_S_BITSET1_B32:
+    case BW_GFX11_S_BITSET1_B64:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void translate_plain(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
@@ -103,7 +119,7 @@ static void translate_plain(struct bw_translator *t)
         operands.b = bw_scalar_source(t, &inst->src[1]);
     if (inst->dst.kind == BW_OPERAND_SREG)
         operands.d = bw_scalar_destination(t, &inst->dst);
-    if (inst->op == BW_GFX11_S_CMOV_B32 || inst->op == BW_GFX11_S_CMOV_B64)
+    if (reads_destination(inst->op))
         operands.b = operands.d;
     struct bw_uop *uop = bw_emit(t, inst->op);
     uop->d = operands.d;
