@@ -132,12 +132,12 @@ HANDLER(x_S_SENDMSG_RTN_B64)
     STEP;
 }
 
-/* uop->a: status, the rest of the text is the instruction. */
+/* uop->a: status, b: reason, imm: pc. */
 HANDLER(x_FAULT)
 {
-    uint64_t va = uop->a == BW_ISA_MEMORY_FAULT ? wave->code_va + (uint64_t)(int64_t)uop->pc : 0;
-    return bw_wave_fault(wave, uop, (enum bw_isa_status)uop->a, va,
-                         uop->a == BW_ISA_MEMORY_FAULT ? BW_ISA_EXECUTE : 0, 0);
+    bool is_fetch = uop->a == BW_ISA_MEMORY_FAULT;
+    return bw_wave_fault(wave, uop, (enum bw_isa_status)uop->a, is_fetch ? uop->imm : 0,
+                         is_fetch ? BW_ISA_EXECUTE : 0, 0);
 }
 
 /* Falls into code that was translated before: like a branch that costs no instruction. */

@@ -378,12 +378,13 @@ HANDLER(x_FINISH_F64)
     NEXT;
 }
 
-#define CONDITIONS(_)                                                                       \
-    _(LT, a < b)                                                                            \
-    _(EQ, a == b)                                                                           \
-    _(LE, a <= b) _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, a == a && b == b)      \
-        _(U, a != a || b != b) _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) \
-            _(NLE, !(a <= b)) _(NEQ, a != b) _(NLT, !(a < b))
+#define CONDITIONS(_)                                                                                 \
+    _(LT, a < b)                                                                                      \
+    _(EQ, a == b)                                                                                     \
+    _(LE, a <= b)                                                                                     \
+    _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, a == a && b == b) _(U, a != a || b != b)       \
+        _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) _(NLE, !(a <= b)) _(NEQ, a != b) \
+            _(NLT, !(a < b))
 #define DEFINE_COMPARE(condition, ...)                        \
     HANDLER(x_V_CMP_##condition##_F64)                        \
     {                                                         \

@@ -64,16 +64,16 @@ ALWAYS_INLINE const struct bw_uop *lds_store(struct bw_wave *wave, const struct 
     NEXT;
 }
 
-#define LOADS(_)                                                                                      \
-    _(DS_LOAD_B32, B32)                                                                               \
-    _(DS_LOAD_B64, B64)                                                                               \
-    _(DS_LOAD_B96, B96) _(DS_LOAD_B128, B128) _(DS_LOAD_I8, I8) _(DS_LOAD_U8, U8) _(DS_LOAD_I16, I16) \
-        _(DS_LOAD_U16, U16)
-#define HALF_LOADS(_)                                                                     \
-    _(DS_LOAD_U8_D16, D16_U8)                                                             \
-    _(DS_LOAD_U8_D16_HI, D16_HI_U8)                                                       \
-    _(DS_LOAD_I8_D16, D16_I8) _(DS_LOAD_I8_D16_HI, D16_HI_I8) _(DS_LOAD_U16_D16, D16_B16) \
-        _(DS_LOAD_U16_D16_HI, D16_HI_B16)
+#define LOADS(_)        \
+    _(DS_LOAD_B32, B32) \
+    _(DS_LOAD_B64, B64) \
+    _(DS_LOAD_B96, B96) \
+    _(DS_LOAD_B128, B128) _(DS_LOAD_I8, I8) _(DS_LOAD_U8, U8) _(DS_LOAD_I16, I16) _(DS_LOAD_U16, U16)
+#define HALF_LOADS(_)               \
+    _(DS_LOAD_U8_D16, D16_U8)       \
+    _(DS_LOAD_U8_D16_HI, D16_HI_U8) \
+    _(DS_LOAD_I8_D16, D16_I8)       \
+    _(DS_LOAD_I8_D16_HI, D16_HI_I8) _(DS_LOAD_U16_D16, D16_B16) _(DS_LOAD_U16_D16_HI, D16_HI_B16)
 #define STORES(_)        \
     _(DS_STORE_B32, B32) \
     _(DS_STORE_B64, B64) _(DS_STORE_B96, B96) _(DS_STORE_B128, B128) _(DS_STORE_B8, U8) _(DS_STORE_B16, U16)

@@ -59,12 +59,12 @@ ALWAYS_INLINE const struct bw_uop *store(struct bw_wave *wave, const struct bw_u
     NEXT;
 }
 
-#define GLOBAL_LOADS(_)                                                                     \
-    _(FLAT_LOAD_U8, U8)                                                                     \
-    _(FLAT_LOAD_I8, I8)                                                                     \
-    _(FLAT_LOAD_U16, U16)                                                                   \
-    _(FLAT_LOAD_I16, I16) _(FLAT_LOAD_B32, B32) _(FLAT_LOAD_B64, B64) _(FLAT_LOAD_B96, B96) \
-        _(FLAT_LOAD_B128, B128)
+#define GLOBAL_LOADS(_)   \
+    _(FLAT_LOAD_U8, U8)   \
+    _(FLAT_LOAD_I8, I8)   \
+    _(FLAT_LOAD_U16, U16) \
+    _(FLAT_LOAD_I16, I16) \
+    _(FLAT_LOAD_B32, B32) _(FLAT_LOAD_B64, B64) _(FLAT_LOAD_B96, B96) _(FLAT_LOAD_B128, B128)
 #define GLOBAL_STORES(_)   \
     _(FLAT_STORE_B8, U8)   \
     _(FLAT_STORE_B16, U16) \

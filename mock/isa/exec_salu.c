@@ -184,32 +184,31 @@ static inline uint64_t replicate_bits(uint32_t value)
     _(S_BFM_B64, d = low_bits(a & 63) << (b & 63)) \
     _(S_BITREPLICATE_B64_B32, d = replicate_bits(a))
 
-#define SCALAR_COMPARE_32(_)                                                                                \
-    _(S_CMP_EQ_I32, a == b)                                                                                 \
-    _(S_CMP_LG_I32, a != b)                                                                                 \
-    _(S_CMP_GT_I32, (int32_t)a > (int32_t)b)                                                                \
-    _(S_CMP_GE_I32, (int32_t)a >= (int32_t)b) _(S_CMP_LT_I32, (int32_t)a < (int32_t)b)                      \
-        _(S_CMP_LE_I32, (int32_t)a <= (int32_t)b) _(S_CMP_EQ_U32, a == b) _(S_CMP_LG_U32, a != b)           \
-            _(S_CMP_GT_U32, a > b) _(S_CMP_GE_U32, a >= b) _(S_CMP_LT_U32, a < b) _(S_CMP_LE_U32, a <= b)   \
-                _(S_CMPK_EQ_I32, a == b) _(S_CMPK_LG_I32, a != b) _(S_CMPK_GT_I32, (int32_t)a > (int32_t)b) \
-                    _(S_CMPK_GE_I32, (int32_t)a >= (int32_t)b) _(S_CMPK_LT_I32, (int32_t)a < (int32_t)b)    \
-                        _(S_CMPK_LE_I32, (int32_t)a <= (int32_t)b) _(S_CMPK_EQ_U32, a == b)                 \
-                            _(S_CMPK_LG_U32, a != b) _(S_CMPK_GT_U32, a > b) _(S_CMPK_GE_U32, a >= b)       \
-                                _(S_CMPK_LT_U32, a < b) _(S_CMPK_LE_U32, a <= b)                            \
-                                    _(S_BITCMP0_B32, !(a >> (b & 31) & 1))                                  \
-                                        _(S_BITCMP1_B32, a >> (b & 31) & 1)
+#define SCALAR_COMPARE_32(_)                                                                                 \
+    _(S_CMP_EQ_I32, a == b)                                                                                  \
+    _(S_CMP_LG_I32, a != b)                                                                                  \
+    _(S_CMP_GT_I32, (int32_t)a > (int32_t)b)                                                                 \
+    _(S_CMP_GE_I32, (int32_t)a >= (int32_t)b)                                                                \
+    _(S_CMP_LT_I32, (int32_t)a < (int32_t)b) _(S_CMP_LE_I32, (int32_t)a <= (int32_t)b)                       \
+        _(S_CMP_EQ_U32, a == b) _(S_CMP_LG_U32, a != b) _(S_CMP_GT_U32, a > b) _(S_CMP_GE_U32, a >= b)       \
+            _(S_CMP_LT_U32, a < b) _(S_CMP_LE_U32, a <= b) _(S_CMPK_EQ_I32, a == b) _(S_CMPK_LG_I32, a != b) \
+                _(S_CMPK_GT_I32, (int32_t)a > (int32_t)b) _(S_CMPK_GE_I32, (int32_t)a >= (int32_t)b)         \
+                    _(S_CMPK_LT_I32, (int32_t)a < (int32_t)b) _(S_CMPK_LE_I32, (int32_t)a <= (int32_t)b)     \
+                        _(S_CMPK_EQ_U32, a == b) _(S_CMPK_LG_U32, a != b) _(S_CMPK_GT_U32, a > b)            \
+                            _(S_CMPK_GE_U32, a >= b) _(S_CMPK_LT_U32, a < b) _(S_CMPK_LE_U32, a <= b)        \
+                                _(S_BITCMP0_B32, !(a >> (b & 31) & 1)) _(S_BITCMP1_B32, a >> (b & 31) & 1)
 
 #define SCALAR_COMPARE_64(_)    _(S_CMP_EQ_U64, a == b) _(S_CMP_LG_U64, a != b)
 #define SCALAR_COMPARE_64_32(_) _(S_BITCMP0_B64, !(a >> (b & 63) & 1)) _(S_BITCMP1_B64, a >> (b & 63) & 1)
 
 /* s is the source, e what EXEC was; the result is the new EXEC. */
-#define SCALAR_SAVEEXEC(_)                                                                         \
-    _(S_AND_SAVEEXEC, s &e)                                                                        \
-    _(S_OR_SAVEEXEC, s | e)                                                                        \
-    _(S_XOR_SAVEEXEC, s ^ e)                                                                       \
-    _(S_NAND_SAVEEXEC, ~(s & e)) _(S_NOR_SAVEEXEC, ~(s | e)) _(S_XNOR_SAVEEXEC, ~(s ^ e))          \
-        _(S_AND_NOT0_SAVEEXEC, ~s &e) _(S_OR_NOT0_SAVEEXEC, ~s | e) _(S_AND_NOT1_SAVEEXEC, s & ~e) \
-            _(S_OR_NOT1_SAVEEXEC, s | ~e)
+#define SCALAR_SAVEEXEC(_)                                                                 \
+    _(S_AND_SAVEEXEC, s &e)                                                                \
+    _(S_OR_SAVEEXEC, s | e)                                                                \
+    _(S_XOR_SAVEEXEC, s ^ e)                                                               \
+    _(S_NAND_SAVEEXEC, ~(s & e))                                                           \
+    _(S_NOR_SAVEEXEC, ~(s | e)) _(S_XNOR_SAVEEXEC, ~(s ^ e)) _(S_AND_NOT0_SAVEEXEC, ~s &e) \
+        _(S_OR_NOT0_SAVEEXEC, ~s | e) _(S_AND_NOT1_SAVEEXEC, s & ~e) _(S_OR_NOT1_SAVEEXEC, s | ~e)
 
 #define SCALAR_WREXEC(_) _(S_AND_NOT0_WREXEC, ~s &e) _(S_AND_NOT1_WREXEC, s & ~e)
 

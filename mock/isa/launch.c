@@ -130,7 +130,7 @@ void bw_wave_launch(const struct bw_run *run, struct bw_worker *worker, struct b
     wave->wave_size = dispatch->wave_size;
     wave->mode = bw_field(dispatch->rsrc1, 12, 19) | bw_field(dispatch->rsrc1, 21, 21) << 8 |
                  bw_field(dispatch->rsrc1, 23, 23) << 9 | bw_field(dispatch->rsrc1, 26, 26) << 23;
-    wave->lds = worker->lds;
+    wave->lds = group->lds;
     wave->lds_bytes = dispatch->lds_bytes;
     wave->shared_aperture = dispatch->shared_aperture;
     wave->private_aperture = dispatch->private_aperture;

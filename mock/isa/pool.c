@@ -160,6 +160,17 @@ int bw_isa_pool_create_level(unsigned threads, enum bw_isa_level level, struct b
     return 0;
 }
 
+static void free_berths(struct bw_worker *worker)
+{
+    while (worker->berths) {
+        struct bw_berth *berth = worker->berths;
+        worker->berths = berth->next;
+        free(berth->slots);
+        free(berth->lds);
+        free(berth);
+    }
+}
+
 void bw_isa_pool_destroy(struct bw_isa_pool *pool)
 {
     if (!pool)
@@ -172,8 +183,7 @@ void bw_isa_pool_destroy(struct bw_isa_pool *pool)
         struct bw_thread *thread = &pool->threads[i];
         if (thread->started)
             pthread_join(thread->thread, NULL);
-        free(thread->worker.slots);
-        free(thread->worker.lds);
+        free_berths(&thread->worker);
         free(thread->worker.ids);
     }
     while (pool->codes) {
@@ -192,7 +202,7 @@ void bw_isa_pool_destroy(struct bw_isa_pool *pool)
 /* Refuses what hardware would not run; text says why. */
 static const char *refusal(const struct bw_isa_dispatch *d)
 {
-    enum { GROUP_ITEMS_MAX = 1024, LDS_BYTES_MAX = 65536, USER_SGPRS_MAX = 16, ENTRY_ALIGN = 256 };
+    enum { GROUP_ITEMS_MAX = 1024, LDS_BYTES = 65536, USER_SGPRS_MAX = 16, ENTRY_ALIGN = 256 };
     uint64_t items = 1;
     if (d->wave_size != 32 && d->wave_size != 64)
         return "wave size is neither 32 nor 64";
@@ -207,7 +217,7 @@ static const char *refusal(const struct bw_isa_dispatch *d)
     }
     if (items > GROUP_ITEMS_MAX)
         return "the workgroup has more than 1024 work-items";
-    if (d->lds_bytes > LDS_BYTES_MAX)
+    if (d->lds_bytes > LDS_BYTES)
         return "more than 64 KiB of LDS";
     if (bw_field(d->rsrc2, 1, 5) > USER_SGPRS_MAX)
         return "more than 16 user SGPRs";
@@ -229,30 +239,49 @@ static uint32_t mode_of(const struct bw_isa_dispatch *d)
            bw_field(d->rsrc1, 26, 26) << 23;
 }
 
-/* Memory of a worker for this dispatch: wave blocks, LDS, ids. */
+enum { LDS_BYTES_MAX = 65536, IDS_MAX = 1024 };
+
+struct bw_berth *bw_berth_take(const struct bw_run *run, struct bw_worker *worker)
+{
+    size_t need = run->slot_bytes * run->waves_per_group;
+    struct bw_berth *berth = worker->berths;
+    if (berth)
+        worker->berths = berth->next;
+    else
+        berth = calloc(1, sizeof *berth);
+    if (!berth)
+        return NULL;
+    if (berth->slots_bytes < need) {
+        free(berth->slots);
+        berth->slots = aligned_alloc(BW_WAVE_ALIGN, need);
+        berth->slots_bytes = berth->slots ? need : 0;
+        berth->slot_bytes = 0;
+    }
+    if (!berth->lds)
+        berth->lds = aligned_alloc(BW_WAVE_ALIGN, LDS_BYTES_MAX);
+    if (!berth->slots || !berth->lds) {
+        berth->next = worker->berths;
+        worker->berths = berth;
+        return NULL;
+    }
+    if (berth->slot_bytes != run->slot_bytes || berth->slots_laid < run->waves_per_group) {
+        /* whose constants a block holds is not known in another layout */
+        for (uint32_t i = 0; i < run->waves_per_group; i++)
+            ((struct bw_wave *)(void *)(berth->slots + i * run->slot_bytes))->code_id = 0;
+        berth->slot_bytes = run->slot_bytes;
+        berth->slots_laid = run->waves_per_group;
+    }
+    return berth;
+}
+
+/* What a worker keeps from one dispatch to the next: ranges, jumps, memory. */
 static int prepare_worker(struct bw_run *run, struct bw_worker *worker)
 {
-    enum { LDS_BYTES_MAX = 65536, IDS_MAX = 1024 };
     const struct bw_isa_dispatch *d = run->dispatch;
-    size_t need = run->slot_bytes * run->waves_per_group;
-    if (worker->slots_bytes < need) {
-        free(worker->slots);
-        worker->slots = aligned_alloc(BW_WAVE_ALIGN, need);
-        worker->slots_bytes = worker->slots ? need : 0;
-        worker->slot_bytes = 0;
-    }
-    if (!worker->lds)
-        worker->lds = aligned_alloc(BW_WAVE_ALIGN, LDS_BYTES_MAX);
     if (!worker->ids)
         worker->ids = aligned_alloc(BW_WAVE_ALIGN, IDS_MAX * sizeof *worker->ids);
-    if (!worker->slots || !worker->lds || !worker->ids)
+    if (!worker->ids)
         return -ENOMEM;
-    if (worker->slot_bytes != run->slot_bytes || worker->slots_laid < run->waves_per_group) {
-        for (uint32_t i = 0; i < run->waves_per_group; i++)
-            ((struct bw_wave *)(void *)(worker->slots + i * run->slot_bytes))->code_id = 0;
-        worker->slot_bytes = run->slot_bytes;
-        worker->slots_laid = run->waves_per_group;
-    }
     worker->memory = d->memory;
     worker->control = run->control;
     worker->instructions = worker->reported = worker->waves = 0;
@@ -295,6 +324,12 @@ static void take_back(struct bw_isa_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static void refuse(struct bw_isa_result *result, const char *text)
+{
+    result->status = BW_ISA_BAD_DISPATCH;
+    snprintf(result->text, sizeof result->text, "%s", text);
+}
+
 static void report(struct bw_run *run, struct bw_isa_result *result)
 {
     result->instructions = run->instructions;
@@ -310,15 +345,11 @@ static void report(struct bw_run *run, struct bw_isa_result *result)
         result->wave = run->fault_wave;
         memcpy(result->group, group.id, sizeof result->group);
         snprintf(result->text, sizeof result->text, "%s", run->fault.text);
+    } else if (atomic_load(&run->out_of_memory)) {
+        refuse(result, "out of memory for the waves");
     } else {
         result->status = atomic_load(&run->stopped) ? BW_ISA_STOPPED : BW_ISA_DONE;
     }
-}
-
-static void refuse(struct bw_isa_result *result, const char *text)
-{
-    result->status = BW_ISA_BAD_DISPATCH;
-    snprintf(result->text, sizeof result->text, "%s", text);
 }
 
 static void run_all(struct bw_run *run)
@@ -326,11 +357,13 @@ static void run_all(struct bw_run *run)
     struct bw_isa_pool *pool = run->pool;
     bool shared = pool->threads_count > 1 && run->groups > 1 && !run->dispatch->single_step;
     pthread_mutex_init(&run->lock, NULL);
+    pthread_cond_init(&run->scratch_freed, NULL);
     if (shared)
         offer(pool, run);
     bw_run_work(run, &pool->threads[0].worker);
     if (shared)
         take_back(pool);
+    pthread_cond_destroy(&run->scratch_freed);
     pthread_mutex_destroy(&run->lock);
 }
 

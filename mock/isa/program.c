@@ -12,6 +12,7 @@ struct found { /* an instruction that control flow reaches */
     uint64_t pc;
     uint8_t bytes; /* 0: none here */
     bool unmapped;
+    bool far; /* farther from the entry than a uop can say */
     struct bw_inst inst;
 };
 
@@ -83,7 +84,7 @@ static struct found *add_found(struct discovery *d, uint64_t pc)
     struct found *found = &d->found[d->count++];
     found->pc = pc;
     found->bytes = 0;
-    found->unmapped = false;
+    found->unmapped = found->far = false;
     return found;
 }
 
@@ -118,7 +119,9 @@ static void visit(struct discovery *d, uint64_t pc)
             return;
         uint64_t available = read_code(d->worker, pc, code, sizeof code);
         found->unmapped = available < 4;
-        unsigned bytes = available < 4 ? 0 : bw_gfx11_decode(code, available, &found->inst);
+        int64_t distance = (int64_t)(pc - d->program->code->entry_va);
+        found->far = distance != (int32_t)distance;
+        unsigned bytes = available < 4 || found->far ? 0 : bw_gfx11_decode(code, available, &found->inst);
         found->bytes = (uint8_t)bytes;
         if (!bytes)
             return;
@@ -201,8 +204,11 @@ static void emit_found(struct emission *e, size_t i)
         t->refused = false;
         t->half = 0;
         struct bw_uop *uop = bw_emit(t, BW_UOP_FAULT);
-        uop->a = found->unmapped ? BW_ISA_MEMORY_FAULT : BW_ISA_ILLEGAL_INSTRUCTION;
-        uop->b = BW_REASON_ENCODING;
+        uop->a = found->unmapped ? BW_ISA_MEMORY_FAULT
+                 : found->far    ? BW_ISA_UNSUPPORTED
+                                 : BW_ISA_ILLEGAL_INSTRUCTION;
+        uop->b = found->far ? BW_REASON_DISTANCE : BW_REASON_ENCODING;
+        uop->imm = found->pc;
         t->ordinal++;
         return;
     }

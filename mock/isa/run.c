@@ -3,66 +3,89 @@
  * number of threads. */
 #include "mock/isa/run.h"
 
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
+#include <time.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
 
 #include "base/bits.h"
 
-static struct bw_wave *slot_wave(const struct bw_run *run, struct bw_worker *worker, unsigned slot)
+static struct bw_wave *slot_wave(const struct bw_run *run, const struct bw_group *group, unsigned slot)
 {
-    return (struct bw_wave *)(void *)(worker->slots + slot * run->slot_bytes);
+    return (struct bw_wave *)(void *)(group->slots + slot * run->slot_bytes);
 }
 
-/* A scratch slot for the wave, or false when all are taken (then it starts later). */
-static bool take_scratch(struct bw_run *run, struct bw_wave *wave)
+static uint32_t scratch_slots(const struct bw_run *run)
 {
-    const struct bw_isa_dispatch *dispatch = run->dispatch;
-    wave->scratch_va = 0;
-    wave->scratch_bytes = 0;
+    uint32_t slots = run->dispatch->scratch_wave_slots;
+    return slots < BW_SCRATCH_SLOTS_MAX ? slots : BW_SCRATCH_SLOTS_MAX;
+}
+
+/* Scratch for every wave of the group, or for none: a group that had some and waited for more could wait for
+ * ever. */
+static bool take_scratch(struct bw_run *run, struct bw_group *group)
+{
+    uint32_t found = 0, slots = scratch_slots(run);
     if (!run->uses_scratch)
         return true;
     pthread_mutex_lock(&run->lock);
-    uint32_t slot = 0, slots = dispatch->scratch_wave_slots < BW_SCRATCH_SLOTS_MAX
-                                   ? dispatch->scratch_wave_slots
-                                   : BW_SCRATCH_SLOTS_MAX;
-    while (slot < slots && run->scratch_used[slot])
-        slot++;
-    if (slot < slots)
-        run->scratch_used[slot] = 1;
+    for (uint32_t slot = 0; slot < slots && found < group->waves; slot++) {
+        if (!run->scratch_used[slot])
+            group->scratch_slots[found++] = (uint16_t)slot;
+    }
+    bool enough = found == group->waves;
+    for (uint32_t i = 0; enough && i < found; i++)
+        run->scratch_used[group->scratch_slots[i]] = 1;
     pthread_mutex_unlock(&run->lock);
-    if (slot == slots)
-        return false;
-    wave->scratch_slot = slot;
-    wave->scratch_va = dispatch->scratch_base + (uint64_t)slot * dispatch->scratch_wave_bytes;
-    wave->scratch_bytes = dispatch->scratch_wave_bytes;
-    return true;
+    return enough;
 }
 
-static void give_scratch(struct bw_run *run, struct bw_wave *wave)
+static void give_scratch(struct bw_run *run, const struct bw_group *group)
 {
     if (!run->uses_scratch)
         return;
     pthread_mutex_lock(&run->lock);
-    run->scratch_used[wave->scratch_slot] = 0;
+    for (uint32_t i = 0; i < group->waves; i++)
+        run->scratch_used[group->scratch_slots[i]] = 0;
+    pthread_cond_broadcast(&run->scratch_freed);
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Starts the group's next wave in a free slot; false when it has to wait for scratch. */
-static bool start_wave(struct bw_run *run, struct bw_worker *worker, struct bw_group *group)
+/* Until some group has given scratch back, or it is time to look at control->stop again. */
+static void wait_for_scratch(struct bw_run *run)
 {
+    enum { POLL_NS = 1000000 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += POLL_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&run->lock);
+    pthread_cond_timedwait(&run->scratch_freed, &run->lock, &until);
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* Starts the group's next wave in a free slot. */
+static void start_wave(struct bw_run *run, struct bw_worker *worker, struct bw_group *group)
+{
+    const struct bw_isa_dispatch *dispatch = run->dispatch;
     unsigned slot = (unsigned)__builtin_ctz(~group->slots_used);
-    struct bw_wave *wave = slot_wave(run, worker, slot);
-    if (!take_scratch(run, wave))
-        return false;
-    bw_wave_launch(run, worker, group, wave, group->started++);
+    struct bw_wave *wave = slot_wave(run, group, slot);
+    uint32_t index = group->started++;
+    wave->scratch_va = 0;
+    wave->scratch_bytes = 0;
+    if (run->uses_scratch) {
+        wave->scratch_va =
+            dispatch->scratch_base + (uint64_t)group->scratch_slots[index] * dispatch->scratch_wave_bytes;
+        wave->scratch_bytes = dispatch->scratch_wave_bytes;
+    }
+    bw_wave_launch(run, worker, group, wave, index);
     wave->slot = slot;
     group->slots_used |= 1u << slot;
     group->live[group->live_count++] = wave;
     worker->waves++;
-    return true;
 }
 
 static void run_wave(struct bw_wave *wave)
@@ -78,7 +101,6 @@ static void run_wave(struct bw_wave *wave)
 static void end_wave(struct bw_run *run, struct bw_group *group, unsigned at)
 {
     struct bw_wave *wave = group->live[at];
-    give_scratch(run, wave);
     group->slots_used &= ~(1u << wave->slot);
     group->live_count--;
     memmove(&group->live[at], &group->live[at + 1], (group->live_count - at) * sizeof group->live[0]);
@@ -106,15 +128,16 @@ static bool may_continue(struct bw_run *run, uint64_t group_index)
            group_index < atomic_load_explicit(&run->fault_group, memory_order_relaxed);
 }
 
-/* Every live wave is at the barrier and every wave has been started: they go on. */
-static void release_barrier(struct bw_group *group)
+/* When every live wave is at the barrier (and every wave has been started), they go on. */
+static bool release_barrier(struct bw_group *group)
 {
     for (unsigned i = 0; i < group->live_count; i++) {
         if (group->live[i]->stop != BW_WAVE_BARRIER)
-            return;
+            return false;
     }
     for (unsigned i = 0; i < group->live_count; i++)
         group->live[i]->stop = BW_WAVE_YIELD;
+    return true;
 }
 
 /* Runs the wave until it stops. False when the group is to be given up. */
@@ -149,28 +172,153 @@ static bool run_round(struct bw_run *run, struct bw_worker *worker, struct bw_gr
     return true;
 }
 
-static void abandon(struct bw_run *run, struct bw_group *group)
+enum outcome {
+    GROUP_ENDED,
+    GROUP_GIVEN_UP, /* fault or stop */
+    GROUP_WAITS,    /* has used its turn; others may be what it waits for */
+};
+
+/* One turn of the group: to its end, unless it goes on for very long or sleeps all over. */
+static enum outcome run_group(struct bw_run *run, struct bw_worker *worker, struct bw_group *group)
 {
-    for (unsigned i = 0; i < group->live_count; i++)
-        give_scratch(run, group->live[i]);
+    enum { POLLS_PER_TURN = 64, SLEEPS_PER_TURN = 16 };
+    unsigned sleeps = 0;
+    worker->polls = 0;
+    while (group->started < group->waves || group->live_count) {
+        if (!may_continue(run, group->index))
+            return GROUP_GIVEN_UP;
+        bool starts = group->started < group->waves, ok;
+        if (starts) {
+            start_wave(run, worker, group);
+            ok = step_wave(run, worker, group, group->live_count - 1);
+        } else {
+            ok = run_round(run, worker, group);
+        }
+        if (!ok)
+            return GROUP_GIVEN_UP;
+        if (starts)
+            continue;
+        bool released = release_barrier(group);
+        sleeps = released ? 0 : sleeps + 1;
+        if (worker->polls >= POLLS_PER_TURN || sleeps >= SLEEPS_PER_TURN)
+            return group->live_count ? GROUP_WAITS : GROUP_ENDED;
+    }
+    return GROUP_ENDED;
 }
 
-static void run_group(struct bw_run *run, struct bw_worker *worker, struct bw_group *group)
+/* The groups that this worker takes from the run's counter. */
+struct taking {
+    uint64_t next, end;
+};
+
+static bool take_index(struct bw_run *run, struct taking *taking, uint64_t *index)
 {
-    while (group->started < group->waves || group->live_count) {
-        if (!may_continue(run, group->index)) {
-            abandon(run, group);
-            return;
+    if (taking->next == taking->end) {
+        uint64_t first =
+            atomic_fetch_add_explicit(&run->next_group, run->groups_per_take, memory_order_relaxed);
+        if (first >= run->groups)
+            return false;
+        taking->next = first;
+        taking->end = run->groups - first < run->groups_per_take ? run->groups : first + run->groups_per_take;
+    }
+    *index = taking->next++;
+    return true;
+}
+
+/* Groups on a worker: the one that came last, and those that gave way, oldest first. */
+struct residents {
+    struct bw_berth *first, **last;
+    unsigned count;
+    struct bw_berth *placed; /* has no scratch yet */
+};
+
+static void give_way(struct residents *residents, struct bw_berth *berth)
+{
+    berth->next = NULL;
+    *residents->last = berth;
+    residents->last = &berth->next;
+    residents->count++;
+}
+
+static struct bw_berth *come_on(struct residents *residents)
+{
+    struct bw_berth *berth = residents->first;
+    if (!berth)
+        return NULL;
+    residents->first = berth->next;
+    if (!residents->first)
+        residents->last = &residents->first;
+    residents->count--;
+    return berth;
+}
+
+/* A new group with its scratch; NULL when there is none, or none can start now. */
+static struct bw_berth *start_group(struct bw_run *run, struct bw_worker *worker, struct residents *residents,
+                                    struct taking *taking)
+{
+    struct bw_berth *berth = residents->placed;
+    uint64_t index;
+    if (!berth) {
+        berth = bw_berth_take(run, worker);
+        if (berth && !take_index(run, taking, &index)) {
+            berth->next = worker->berths;
+            worker->berths = berth;
+            return NULL;
         }
-        bool started = group->started < group->waves && start_wave(run, worker, group);
-        bool ok =
-            started ? step_wave(run, worker, group, group->live_count - 1) : run_round(run, worker, group);
-        if (!ok) {
-            abandon(run, group);
-            return;
+        if (!berth) {
+            if (residents->count == 0)
+                atomic_store(&run->out_of_memory, true);
+            return NULL;
         }
-        if (group->started == group->waves)
-            release_barrier(group);
+        bw_group_place(run, &berth->group, index);
+        berth->group.slots = berth->slots;
+        berth->group.lds = berth->lds;
+    }
+    residents->placed = take_scratch(run, &berth->group) ? NULL : berth;
+    return residents->placed ? NULL : berth;
+}
+
+static void leave(struct bw_run *run, struct bw_worker *worker, struct bw_berth *berth)
+{
+    give_scratch(run, &berth->group);
+    berth->next = worker->berths;
+    worker->berths = berth;
+}
+
+/* New groups one after the other; after a turn that did not end its group, those that gave way have theirs
+ * first. */
+static void run_groups(struct bw_run *run, struct bw_worker *worker)
+{
+    struct residents residents = {0};
+    struct taking taking = {0};
+    unsigned turns = 0; /* of waiting groups, before a new one comes */
+    residents.last = &residents.first;
+    for (;;) {
+        struct bw_berth *berth = turns ? come_on(&residents) : NULL;
+        bool is_new = !berth;
+        if (!berth)
+            berth = start_group(run, worker, &residents, &taking);
+        if (!berth) {
+            berth = come_on(&residents);
+            is_new = false;
+        }
+        if (!berth && residents.placed && may_continue(run, residents.placed->group.index)) {
+            wait_for_scratch(run);
+            continue;
+        }
+        if (!berth)
+            break;
+        turns -= turns > 0;
+        if (run_group(run, worker, &berth->group) == GROUP_WAITS) {
+            give_way(&residents, berth);
+            turns = is_new ? residents.count : turns;
+        } else {
+            leave(run, worker, berth);
+        }
+    }
+    if (residents.placed) { /* was never started: it holds no scratch */
+        residents.placed->next = worker->berths;
+        worker->berths = residents.placed;
     }
 }
 
@@ -178,36 +326,13 @@ static void run_group(struct bw_run *run, struct bw_worker *worker, struct bw_gr
 static void run_group_stepped(struct bw_run *run, struct bw_worker *worker, struct bw_group *group,
                               struct bw_rng *rng)
 {
-    while (group->started < group->waves && start_wave(run, worker, group))
-        continue;
+    while (group->started < group->waves)
+        start_wave(run, worker, group);
     while (group->live_count && may_continue(run, group->index)) {
         unsigned at = (unsigned)bw_rng_below(rng, group->live_count);
         if (group->live[at]->stop != BW_WAVE_BARRIER && !step_wave(run, worker, group, at))
             break;
-        if (group->started < group->waves)
-            start_wave(run, worker, group);
-        else
-            release_barrier(group);
-    }
-    abandon(run, group);
-}
-
-static void run_groups(struct bw_run *run, struct bw_worker *worker)
-{
-    struct bw_group group;
-    for (;;) {
-        uint64_t first =
-            atomic_fetch_add_explicit(&run->next_group, run->groups_per_take, memory_order_relaxed);
-        if (first >= run->groups)
-            return;
-        uint64_t end =
-            run->groups - first < run->groups_per_take ? run->groups : first + run->groups_per_take;
-        for (uint64_t index = first; index < end; index++) {
-            if (!may_continue(run, index))
-                return;
-            bw_group_place(run, &group, index);
-            run_group(run, worker, &group);
-        }
+        release_barrier(group);
     }
 }
 
@@ -227,13 +352,24 @@ static void run_stepped(struct bw_run *run, struct bw_worker *worker)
             b = run->groups;
         }
     }
-    struct bw_group group;
-    for (uint64_t i = 0; i < run->groups && may_continue(run, 0); i++) {
-        bw_group_place(run, &group, at);
-        run_group_stepped(run, worker, &group, &rng);
-        if (atomic_load(&run->fault_group) != UINT64_MAX)
-            return;
+    struct bw_berth *berth = bw_berth_take(run, worker);
+    if (!berth)
+        atomic_store(&run->out_of_memory, true);
+    for (uint64_t i = 0; berth && i < run->groups && may_continue(run, 0); i++) {
+        struct bw_group *group = &berth->group;
+        bw_group_place(run, group, at);
+        group->slots = berth->slots;
+        group->lds = berth->lds;
+        bool has_scratch = take_scratch(run, group);
+        assert(has_scratch); /* one group at a time, and a dispatch with fewer slots is refused */
+        (void)has_scratch;
+        run_group_stepped(run, worker, group, &rng);
+        give_scratch(run, group);
         at = (at + step) % run->groups;
+    }
+    if (berth) {
+        berth->next = worker->berths;
+        worker->berths = berth;
     }
 }
 

@@ -21,12 +21,14 @@ struct bw_run {
     bool uses_scratch;
     _Atomic uint64_t next_group;
     _Atomic uint64_t fault_group; /* the lowest that has failed; nothing above it is started any more */
+    _Atomic bool out_of_memory;   /* a worker had no room for a group */
     _Atomic bool stopped;         /* control->stop was seen */
     pthread_mutex_t lock;         /* the fields below */
     uint64_t instructions, waves;
     struct bw_fault fault; /* of fault_group */
     uint32_t fault_wave;
     uint8_t scratch_used[BW_SCRATCH_SLOTS_MAX];
+    pthread_cond_t scratch_freed;
 };
 
 /* A workgroup on a worker. */
@@ -36,8 +38,26 @@ struct bw_group {
     uint32_t waves, items;                    /* work-items */
     struct bw_wave *live[BW_GROUP_WAVES_MAX]; /* started and not ended, in the order of their index */
     uint32_t live_count, started;
-    uint32_t slots_used; /* bit per slot */
+    uint32_t slots_used;                        /* bit per slot */
+    uint16_t scratch_slots[BW_GROUP_WAVES_MAX]; /* of the waves, in order, when scratch is used */
+    uint8_t *slots;                             /* wave blocks */
+    uint8_t *lds;
 };
+
+/* Memory in which a group lives on a worker. A group that waits for another one gives way to it and keeps its
+ * berth. */
+struct bw_berth {
+    struct bw_berth *next;
+    struct bw_group group;
+    size_t slots_bytes; /* allocated */
+    size_t slot_bytes;  /* distance of the wave blocks, and how many are laid out so */
+    uint32_t slots_laid;
+    uint8_t *slots;
+    uint8_t *lds;
+};
+
+/* pool.c: memory for one more group; NULL when out of it. Given back to worker->berths. */
+struct bw_berth *bw_berth_take(const struct bw_run *run, struct bw_worker *worker);
 
 /* pool.c: prepares the worker's memory and works. */
 void bw_run_join(struct bw_run *run, struct bw_worker *worker);

@@ -307,6 +307,7 @@ void bw_translate(struct bw_translator *t)
         struct bw_uop *uop = append(t, BW_UOP_FAULT);
         uop->a = (int32_t)t->refusal;
         uop->b = t->reason;
+        uop->imm = t->pc;
     }
     t->ordinal++;
 }

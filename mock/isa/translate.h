@@ -36,6 +36,7 @@ enum bw_fault_reason {
     BW_REASON_OPERAND,    /* nor with this operand */
     BW_REASON_VGPR_COUNT, /* a register beyond what the dispatch allocated */
     BW_REASON_ENCODING,   /* no instruction */
+    BW_REASON_DISTANCE,   /* code more than 2 GiB from the kernel's entry */
 };
 
 /* Appends a uop of that kind at the current instruction; when it has no handler, the instruction is refused.

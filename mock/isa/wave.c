@@ -34,6 +34,8 @@ static const char *reason_text(unsigned reason)
         return "modifier or mode not emulated: ";
     case BW_REASON_OPERAND:
         return "operand not emulated: ";
+    case BW_REASON_DISTANCE:
+        return "code too far from the kernel's entry: ";
     case BW_REASON_VGPR_COUNT:
         return "VGPR beyond those allocated: ";
     default:
@@ -67,11 +69,11 @@ const struct bw_uop *bw_wave_fault(struct bw_wave *wave, const struct bw_uop *uo
     struct bw_fault *fault = &wave->worker->fault;
     struct bw_isa_pool *pool = wave->worker->pool;
     fault->status = status;
-    fault->pc = wave->code_va + (uint64_t)(int64_t)uop->pc;
+    bool is_fault_uop = uop->run == pool->handlers[BW_UOP_FAULT];
+    fault->pc = is_fault_uop ? uop->imm : wave->code_va + (uint64_t)(int64_t)uop->pc;
     fault->va = va;
     fault->access = access;
     fault->lane = lane;
-    bool is_fault_uop = uop->run == pool->handlers[BW_UOP_FAULT];
     describe(wave->worker, fault->pc, is_fault_uop ? reason_text((unsigned)uop->b) : "", fault->text,
              sizeof fault->text);
     wave->resume = uop;
@@ -101,7 +103,11 @@ const struct bw_uop *bw_wave_poll(struct bw_wave *wave, const struct bw_uop *tar
     atomic_fetch_add_explicit(&worker->control->instructions, worker->instructions - worker->reported,
                               memory_order_relaxed);
     worker->reported = worker->instructions;
-    if (!worker->alone || atomic_load_explicit(&worker->control->stop, memory_order_relaxed)) {
+    /* A wave that runs alone has nobody to yield to in its group, but other groups may have to come on. */
+    enum { POLLS_ALONE = 64 };
+    worker->polls++;
+    if (!worker->alone || worker->polls >= POLLS_ALONE ||
+        atomic_load_explicit(&worker->control->stop, memory_order_relaxed)) {
         wave->resume = target;
         wave->stop = BW_WAVE_YIELD;
         return NULL;

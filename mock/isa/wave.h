@@ -20,6 +20,7 @@ struct bw_wave;
 struct bw_uop;
 struct bw_worker;
 struct bw_group;
+struct bw_berth;
 struct bw_code;
 struct bw_program;
 
@@ -102,7 +103,6 @@ struct bw_wave {
     uint64_t code_id;
     uint64_t code_va; /* pc of a uop = code_va + uop->pc */
     uint32_t trap_status;
-    uint32_t scratch_slot;
     uint32_t slot; /* of the worker's wave blocks */
     uint32_t wave_size;
     struct bw_vreg temp[BW_WAVE_TEMPS];
@@ -159,13 +159,10 @@ struct bw_worker {
     struct bw_fault fault;
     uint64_t instructions, waves;
     uint64_t reported; /* instructions added to control->instructions */
+    uint32_t polls;    /* since the running group came on */
     bool alone;        /* the running wave is the only one of its group that can run: no need to yield */
-    uint8_t *slots;    /* wave blocks */
-    size_t slots_bytes;
-    size_t slot_bytes; /* of one, and how many are laid out so */
-    uint32_t slots_laid;
-    uint8_t *lds;
-    uint32_t *ids; /* work-item ids of a group of ids_size */
+    struct bw_berth *berths; /* free ones */
+    uint32_t *ids;           /* work-item ids of a group of ids_size */
     uint32_t ids_size[3], ids_components;
     const void *memory_user; /* whose ranges are remembered */
     uint64_t jumps_of;       /* id of the code whose jumps are remembered */

@@ -106,18 +106,12 @@ static inline uint8_t *exec_read_file(const char *path, size_t *size_bytes)
     return data;
 }
 
-/* Loads directory/name.out and prepares the machine's dispatch for its kernel; arguments are put by the
- * caller at EXEC_ARGS. 0, or -1 when something is missing. */
-static inline int exec_load(struct exec_machine *machine, const char *directory, const char *name,
-                            const char *out, const char *kernel)
+/* Loads an image that the linker made and prepares the machine's dispatch for its kernel; arguments are put
+ * by the caller at EXEC_ARGS. 0, or -1 when the kernel is not in it. */
+static inline int exec_load_image(struct exec_machine *machine, const uint8_t *file, const char *kernel)
 {
-    char path[512], wanted[128];
-    size_t size;
-    snprintf(path, sizeof path, "%s/%s.%s", directory, name, out);
+    char wanted[128];
     snprintf(wanted, sizeof wanted, "%s.kd", kernel);
-    uint8_t *file = exec_read_file(path, &size);
-    if (!file)
-        return -1;
     const Elf64_Ehdr *header = (const void *)file;
     memset(machine->memory, 0, EXEC_ARGS);
     const Elf64_Phdr *segments = (const void *)(file + header->e_phoff);
@@ -128,7 +122,7 @@ static inline int exec_load(struct exec_machine *machine, const char *directory,
     const Elf64_Shdr *sections = (const void *)(file + header->e_shoff);
     uint64_t descriptor_at = 0;
     for (unsigned i = 0; i < header->e_shnum; i++) {
-        if (sections[i].sh_type != SHT_SYMTAB)
+        if (sections[i].sh_type != SHT_SYMTAB && sections[i].sh_type != SHT_DYNSYM)
             continue;
         const Elf64_Sym *symbols = (const void *)(file + sections[i].sh_offset);
         const char *names = (const char *)file + sections[sections[i].sh_link].sh_offset;
@@ -137,7 +131,6 @@ static inline int exec_load(struct exec_machine *machine, const char *directory,
                 descriptor_at = symbols[k].st_value;
         }
     }
-    free(file);
     if (!descriptor_at)
         return -1;
     const struct exec_descriptor *d = (const void *)(machine->memory + descriptor_at);
@@ -172,6 +165,19 @@ static inline int exec_load(struct exec_machine *machine, const char *directory,
         next += dwords[i];
     }
     return 0;
+}
+
+/* The same from directory/name.out. */
+static inline int exec_load(struct exec_machine *machine, const char *directory, const char *name,
+                            const char *out, const char *kernel)
+{
+    char path[512];
+    size_t size;
+    snprintf(path, sizeof path, "%s/%s.%s", directory, name, out);
+    uint8_t *file = exec_read_file(path, &size);
+    int rc = file ? exec_load_image(machine, file, kernel) : -1;
+    free(file);
+    return rc;
 }
 
 /* Sizes of the launch: into the dispatch, and into the AQL packet that some kernels read (workgroup sizes at

@@ -301,10 +301,11 @@ static uint64_t ref_V_PK_FMA_F16(struct ops_values *v)
            f16_bits(f16_of(v->a >> 16) * f16_of(v->b >> 16) + f16_of(v->c >> 16)) << 16;
 }
 
-#define CONDITIONS(_)                                                                                      \
-    _(LT, a < b)                                                                                           \
-    _(EQ, a == b) _(LE, a <= b) _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, !isnan(a) && !isnan(b)) \
-        _(U, isnan(a) || isnan(b)) _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b))            \
+#define CONDITIONS(_)                                                                           \
+    _(LT, a < b)                                                                                \
+    _(EQ, a == b)                                                                               \
+    _(LE, a <= b) _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, !isnan(a) && !isnan(b))    \
+        _(U, isnan(a) || isnan(b)) _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) \
             _(NLE, !(a <= b)) _(NEQ, !(a == b)) _(NLT, !(a < b))
 #define COMPARE_AS(name, type, read, ...)                           \
     static uint64_t ref_V_CMP_##name##_##type(struct ops_values *v) \

@@ -271,10 +271,10 @@ OP(V_DOT8_I32_IU4, return dot(a, b, c, 4);)
 #define BITS(name)  {BW_GFX11_##name, ref_##name, OPS_BITS, "int"},
 #define MASK(name)  {BW_GFX11_##name, ref_##name, OPS_MASK, "int"},
 #define CARRY(name) {BW_GFX11_##name, ref_##name, OPS_BITS_AND_MASK, "int"},
-#define MASKS(name)                                                                                     \
-    MASK(V_CMP_##name##_I32)                                                                            \
-    MASK(V_CMP_##name##_U32) MASK(V_CMP_##name##_I16) MASK(V_CMP_##name##_U16) MASK(V_CMP_##name##_I64) \
-        MASK(V_CMP_##name##_U64)
+#define MASKS(name)          \
+    MASK(V_CMP_##name##_I32) \
+    MASK(V_CMP_##name##_U32) \
+    MASK(V_CMP_##name##_I16) MASK(V_CMP_##name##_U16) MASK(V_CMP_##name##_I64) MASK(V_CMP_##name##_U64)
 /* clang-format off */
 static const struct ops_case cases[] = {
     BITS(V_MOV_B32) BITS(V_NOT_B32) BITS(V_BFREV_B32) BITS(V_CLZ_I32_U32) BITS(V_CTZ_I32_B32) BITS(V_CLS_I32)
