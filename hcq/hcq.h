@@ -88,7 +88,6 @@ struct bw_block {
     uint32_t live_handle; /* in owner->live */
     struct bw_hcq_retirement *retirement;
     struct bw_block *next; /* in the owner's list of retiring blocks */
-    uint64_t fetchers;     /* queues of the owner (by number) that fetch commands from it */
 };
 
 struct bw_buffer {
@@ -218,10 +217,6 @@ void bw_block_hold(struct bw_block *block);
 /* Drops a reference; the last one puts the block into the cache until the device is done with it. NULL is
  * fine. */
 void bw_block_release(struct bw_block *block);
-/* Says that a queue of the block's device fetches commands from it. A signal tells that work is done, not
- * that what follows the signal in its command buffer (an interrupt, padding) has been fetched: such memory is
- * reused only when the queue has passed one point more. */
-void bw_block_fetched_by(struct bw_block *block, const struct bw_hcq_queue *queue);
 /* The address of the block for `device`, mapping it there when that was not done before. -EOPNOTSUPP: must be
  * bounced. */
 int bw_block_reach(struct bw_block *block, struct bw_hcq_device *device, uint64_t *address,

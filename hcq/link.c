@@ -129,9 +129,6 @@ static int device_place(struct linker *linker, uint32_t number)
                              linker->err);
     if (rc)
         return rc;
-    for (uint32_t i = 0; i < linked->queue_count; i++)
-        if (linked->queues[i].device == number)
-            bw_block_fetched_by(device->memory, linked->queues[i].hcq);
     device->words = bw_block_map(device->memory);
     device->address = device->memory->memory.address;
     return device->words ? 0

@@ -22,25 +22,10 @@ static bool retirement_passed(const struct bw_hcq_retirement *retirement)
     return true;
 }
 
-static bool retirement_add(struct bw_hcq_retirement **retirement, struct bw_hcq_queue *queue,
-                           struct bw_point point)
+/* Everything submitted so far on any queue that may touch memory of the owner. NULL: nothing is outstanding.
+ * *failed: no memory for the list. */
+static struct bw_hcq_retirement *retirement_make(struct bw_hcq_device *owner, bool *failed)
 {
-    uint32_t count = *retirement ? (*retirement)->count : 0;
-    void *grown = realloc(*retirement, sizeof **retirement + (count + 1) * sizeof(*retirement)->entries[0]);
-    if (!grown)
-        return false;
-    *retirement = grown;
-    (*retirement)->count = count + 1;
-    (*retirement)->entries[count].queue = queue;
-    (*retirement)->entries[count].point = point;
-    return true;
-}
-
-/* Everything submitted so far on any queue that may touch memory of the owner, and one point more where the
- * queue fetches commands from the block. NULL: nothing is outstanding. *failed: no memory for the list. */
-static struct bw_hcq_retirement *retirement_make(const struct bw_block *block, bool *failed)
-{
-    struct bw_hcq_device *owner = block->owner;
     uint64_t users = __atomic_load_n(&owner->users, __ATOMIC_ACQUIRE);
     struct bw_hcq_retirement *retirement = NULL;
     *failed = false;
@@ -49,25 +34,23 @@ static struct bw_hcq_retirement *retirement_make(const struct bw_block *block, b
         for (uint32_t i = 0; device && i < device->queue_count; i++) {
             struct bw_hcq_queue *queue = &device->queues[i];
             struct bw_point point = bw_hcq_queue_submitted(queue);
-            if (device == owner && block->fetchers >> i & 1)
-                point = bw_point_after(point, 1);
             if (bw_point_reached(bw_hcq_queue_now(queue), point))
                 continue;
-            if (!retirement_add(&retirement, queue, point)) {
+            uint32_t count = retirement ? retirement->count : 0;
+            void *grown =
+                realloc(retirement, sizeof *retirement + (count + 1) * sizeof retirement->entries[0]);
+            if (!grown) {
                 free(retirement);
                 *failed = true;
                 return NULL;
             }
+            retirement = grown;
+            retirement->count = count + 1;
+            retirement->entries[count].queue = queue;
+            retirement->entries[count].point = point;
         }
     }
     return retirement;
-}
-
-void bw_block_fetched_by(struct bw_block *block, const struct bw_hcq_queue *queue)
-{
-    size_t number = (size_t)(queue - queue->owner->queues);
-    assert(queue->owner == block->owner && number < 64);
-    block->fetchers |= 1ull << number;
 }
 
 static void block_free(struct bw_block *block)
@@ -236,7 +219,6 @@ int bw_block_create(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t 
     if (rc)
         return rc;
     block->size_bytes = size_bytes;
-    block->fetchers = 0;
     block->references = 1;
     block->id = __atomic_add_fetch(&device->ctx->block_serial, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&device->lock);
@@ -264,7 +246,7 @@ void bw_block_release(struct bw_block *block)
     bool failed;
     if (bw_ctx_forked(owner->ctx))
         return; /* the memory is the parent's */
-    block->retirement = retirement_make(block, &failed);
+    block->retirement = retirement_make(owner, &failed);
     if (failed && bw_hcq_devices_wait(owner->ctx, __atomic_load_n(&owner->users, __ATOMIC_ACQUIRE), NULL))
         return; /* neither memory to remember when, nor a device that gets there: what it may still write is
                    left alone */
