@@ -2,72 +2,23 @@
 #include "compiler/llvm/assemble.h"
 
 #include <errno.h>
-#include <llvm-c/Core.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "compiler/llvm/machine.h"
 #include "drivers/amd/arch.h"
 
-struct diagnostics {
-    char first[160];
-};
-
-static void keep_first_error(LLVMDiagnosticInfoRef info, void *user)
+static int assemble(LLVMTargetMachineRef machine, LLVMModuleRef module,
+                    const struct bw_llvm_diagnostics *diagnostics, void **object, uint64_t *object_bytes,
+                    struct bw_err *err)
 {
-    struct diagnostics *diagnostics = user;
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || diagnostics->first[0])
-        return;
-    char *text = LLVMGetDiagInfoDescription(info);
-    size_t length = strcspn(text, "\n");
-    if (length >= sizeof diagnostics->first)
-        length = sizeof diagnostics->first - 1;
-    memcpy(diagnostics->first, text, length);
-    diagnostics->first[length] = 0;
-    LLVMDisposeMessage(text);
-}
-
-static LLVMTargetMachineRef machine_create(const char *arch)
-{
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTarget();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser();
-    LLVMTargetRef target;
-    char *message = NULL;
-    if (LLVMGetTargetFromTriple("amdgcn-amd-amdhsa", &target, &message)) {
-        LLVMDisposeMessage(message);
-        return NULL;
+    int rc = bw_llvm_emit_object(machine, module, object, object_bytes, err);
+    if (!diagnostics->first[0])
+        return rc;
+    if (!rc) { /* what was emitted lacks the refused line */
+        free(*object);
+        *object = NULL;
     }
-    return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", arch, "", LLVMCodeGenLevelNone, LLVMRelocPIC,
-                                   LLVMCodeModelDefault);
-}
-
-static int emit_object(LLVMTargetMachineRef machine, LLVMModuleRef module, struct diagnostics *diagnostics,
-                       void **object, uint64_t *object_bytes, struct bw_err *err)
-{
-    LLVMMemoryBufferRef buffer = NULL;
-    char *message = NULL;
-    int failed = LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &buffer);
-    if (failed || diagnostics->first[0]) {
-        int code = bw_fail(err, -EINVAL, "asm", "%s",
-                           diagnostics->first[0] ? diagnostics->first
-                           : message             ? message
-                                                 : "not assembled");
-        LLVMDisposeMessage(message);
-        if (buffer)
-            LLVMDisposeMemoryBuffer(buffer);
-        return code;
-    }
-    uint64_t size = LLVMGetBufferSize(buffer);
-    *object = malloc(size);
-    if (*object)
-        memcpy(*object, LLVMGetBufferStart(buffer), size);
-    *object_bytes = size;
-    LLVMDisposeMemoryBuffer(buffer);
-    return *object ? 0 : bw_fail(err, -ENOMEM, "asm", "object of %llu bytes", (unsigned long long)size);
+    return bw_fail(err, -EINVAL, "asm", "%s", diagnostics->first);
 }
 
 int bw_llvm_assemble(const char *arch, const char *text, uint64_t text_bytes, void **object,
@@ -80,18 +31,19 @@ int bw_llvm_assemble(const char *arch, const char *text, uint64_t text_bytes, vo
         bw_err_hint(err, "known: %s", known);
         return -ENOTSUP;
     }
-    LLVMTargetMachineRef machine = machine_create(arch);
-    if (!machine)
-        return bw_fail(err, -ENOTSUP, "asm", "this LLVM has no AMDGPU target");
-    struct diagnostics diagnostics = {{0}};
+    LLVMTargetMachineRef machine = NULL;
+    int rc = bw_llvm_machine_create(BW_LLVM_TRIPLE_AMDGPU, arch, "", &machine, err);
+    if (rc)
+        return rc;
+    struct bw_llvm_diagnostics diagnostics;
     LLVMContextRef context = LLVMContextCreate();
-    LLVMContextSetDiagnosticHandler(context, keep_first_error, &diagnostics);
+    bw_llvm_diagnostics_watch(context, &diagnostics);
     LLVMModuleRef module = LLVMModuleCreateWithNameInContext("asm", context);
-    LLVMSetTarget(module, "amdgcn-amd-amdhsa");
+    LLVMSetTarget(module, BW_LLVM_TRIPLE_AMDGPU);
     LLVMSetModuleInlineAsm2(module, text, text_bytes);
-    int status = emit_object(machine, module, &diagnostics, object, object_bytes, err);
+    rc = assemble(machine, module, &diagnostics, object, object_bytes, err);
     LLVMDisposeModule(module);
     LLVMContextDispose(context);
     LLVMDisposeTargetMachine(machine);
-    return status;
+    return rc;
 }

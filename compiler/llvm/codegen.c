@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <llvm-c/Analysis.h>
-#include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/llvm/emit.h"
+#include "compiler/llvm/machine.h"
 
 const char *bw_codegen_version(void)
 {
@@ -18,50 +18,7 @@ const char *bw_codegen_version(void)
 
 static const char *triple_of(const struct bw_target *target)
 {
-    return target->family == BW_TARGET_HOST ? "x86_64-unknown-linux-gnu" : "amdgcn-amd-amdhsa";
-}
-
-/* LLVM's registry of targets is a list without a lock, so that it is filled before there are threads; this
- * library has no state of its own that could say "once". */
-__attribute__((constructor)) static void targets_register(void)
-{
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTarget();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser();
-}
-
-static int machine_create(const struct bw_target *target, LLVMTargetMachineRef *machine, struct bw_err *err)
-{
-    LLVMTargetRef llvm_target;
-    char *message = NULL;
-    if (LLVMGetTargetFromTriple(triple_of(target), &llvm_target, &message)) {
-        int rc = bw_fail(err, -ENOTSUP, "llvm", "%s", message);
-        LLVMDisposeMessage(message);
-        return rc;
-    }
-    *machine = LLVMCreateTargetMachine(llvm_target, triple_of(target), target->cpu, target->features,
-                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
-    return *machine ? 0 : bw_fail(err, -ENOMEM, "llvm", "target machine for %s", target->cpu);
-}
-
-struct diagnostics {
-    char first[160];
-};
-
-static void keep_first_error(LLVMDiagnosticInfoRef info, void *user)
-{
-    struct diagnostics *diagnostics = user;
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || diagnostics->first[0])
-        return;
-    char *text = LLVMGetDiagInfoDescription(info);
-    strncpy(diagnostics->first, text, sizeof diagnostics->first - 1);
-    LLVMDisposeMessage(text);
+    return target->family == BW_TARGET_HOST ? BW_LLVM_TRIPLE_HOST : BW_LLVM_TRIPLE_AMDGPU;
 }
 
 /* What default<O2> does for these programs in a third of its time (PP-OCRv4: 1.1 s to 0.33 s, the same count
@@ -93,24 +50,13 @@ static int run_passes(LLVMModuleRef module, enum bw_target_family family, LLVMTa
     return rc;
 }
 
-static int emit_file(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCodeGenFileType type,
-                     LLVMMemoryBufferRef *buffer, struct bw_err *err)
-{
-    char *message = NULL;
-    if (!LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, buffer))
-        return 0;
-    int rc = bw_fail(err, -EINVAL, "llvm", "%s", message ? message : "no object");
-    LLVMDisposeMessage(message);
-    return rc;
-}
-
 static int emit_object(LLVMModuleRef module, LLVMTargetMachineRef machine, struct bw_object *object,
                        struct bw_text *listing, struct bw_err *err)
 {
-    LLVMMemoryBufferRef buffer = NULL;
     if (listing) { /* of a copy: emission changes the module */
+        LLVMMemoryBufferRef buffer = NULL;
         LLVMModuleRef copy = LLVMCloneModule(module);
-        int rc = emit_file(copy, machine, LLVMAssemblyFile, &buffer, err);
+        int rc = bw_llvm_emit(machine, copy, LLVMAssemblyFile, &buffer, err);
         if (!rc) {
             bw_text_add_bytes(listing, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
             LLVMDisposeMemoryBuffer(buffer);
@@ -119,17 +65,7 @@ static int emit_object(LLVMModuleRef module, LLVMTargetMachineRef machine, struc
         if (rc)
             return rc;
     }
-    int rc = emit_file(module, machine, LLVMObjectFile, &buffer, err);
-    if (rc)
-        return rc;
-    object->size_bytes = LLVMGetBufferSize(buffer);
-    object->data = malloc(object->size_bytes + 1);
-    if (object->data)
-        memcpy(object->data, LLVMGetBufferStart(buffer), object->size_bytes);
-    LLVMDisposeMemoryBuffer(buffer);
-    return object->data ? 0
-                        : bw_fail(err, -ENOMEM, "llvm", "object of %llu bytes",
-                                  (unsigned long long)object->size_bytes);
+    return bw_llvm_emit_object(machine, module, &object->data, &object->size_bytes, err);
 }
 
 static int emit_module(struct emitter *e, LLVMTargetMachineRef machine, const char *name)
@@ -166,13 +102,13 @@ int bw_codegen(const struct bw_linear *linear, const struct bw_target *target, c
                struct bw_object *object, struct bw_text *listing, struct bw_err *err)
 {
     LLVMTargetMachineRef machine = NULL;
-    struct diagnostics diagnostics = {{0}};
+    struct bw_llvm_diagnostics diagnostics;
     *object = (struct bw_object){0};
-    int rc = machine_create(target, &machine, err);
+    int rc = bw_llvm_machine_create(triple_of(target), target->cpu, target->features, &machine, err);
     if (rc)
         return rc;
     LLVMContextRef context = LLVMContextCreate();
-    LLVMContextSetDiagnosticHandler(context, keep_first_error, &diagnostics);
+    bw_llvm_diagnostics_watch(context, &diagnostics);
     struct emitter e = {.linear = linear,
                         .ir = linear->ir,
                         .target = target,
