@@ -37,7 +37,7 @@ struct bw_plan {
     uint64_t *input_staging, *output_staging; /* offsets */
     uint32_t *input_buffer;                   /* input number -> buffer of the schedule + 1; 0: not used */
     uint32_t input_count;
-    struct bw_linked_graph *linked, *linked_once; /* the second has run when the plan was made */
+    struct bw_linked_graph *linked;
     struct bw_plan_stats stats;
 };
 
@@ -226,15 +226,20 @@ static int run_once(struct bw_plan *plan, struct bw_err *err)
     if (!any)
         return 0;
     struct bw_graph *graph;
+    struct bw_linked_graph *linked = NULL;
     struct bw_link_options options = {.size = sizeof options, .instances = 1};
     int rc = bw_graph_create(bw_device_ctx(plan->device), &graph, err);
     if (rc)
         return rc;
     rc = add_launches(plan, graph, true, err);
     if (!rc)
-        rc = bw_graph_link(graph, &options, &plan->linked_once, err);
+        rc = bw_graph_link(graph, &options, &linked, err);
     bw_graph_destroy(graph);
-    return rc ? rc : replay(plan->linked_once, err);
+    if (!rc)
+        rc = replay(linked, err);
+    if (linked)
+        bw_linked_graph_destroy(linked);
+    return rc;
 }
 
 static uint32_t output_buffer(const struct bw_plan *plan, uint32_t output)
@@ -394,8 +399,6 @@ void bw_plan_destroy(struct bw_plan *plan)
         return;
     if (plan->linked)
         bw_linked_graph_destroy(plan->linked);
-    if (plan->linked_once)
-        bw_linked_graph_destroy(plan->linked_once);
     for (uint32_t i = 0; plan->programs && i < plan->job_count; i++)
         bw_program_destroy(plan->programs[i]);
     for (uint32_t i = 0; plan->jobs && i < plan->job_count; i++)
