@@ -1,6 +1,7 @@
 /* Single precision, for the MODE that LLVM gives compute kernels: round to nearest even, denormals kept
- * (other modes: exec_soft.c). RDNA3 Shader ISA document, sections 16.7, 16.8, 16.12; min and max: the
- * pseudo-code of V_MIN_F32. */
+ * (what other modes change: translate_vector.c). RDNA3 Shader ISA document, sections 16.7, 16.8, 16.12; min
+ * and max: the pseudo-code of V_MIN_F32. */
+#include "mock/isa/exec_round.h"
 #include "mock/isa/exec_vec.h"
 
 #define QUIET_BIT 0x00400000u
@@ -83,53 +84,6 @@ static inline vf med3_ieee(vf a, vf b, vf c)
     vf top = max_ieee(max_ieee(a, b), c);
     vf r = select_f(top == a, max_ieee(b, c), select_f(top == b, max_ieee(a, c), max_ieee(a, b)));
     return select_f(is_nan(a) | is_nan(b) | is_nan(c), min_ieee(min_ieee(a, b), c), r);
-}
-
-static inline vf truncated(vf a)
-{
-#if BW_VECTOR_BYTES == 64
-    return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-#elif BW_VECTOR_BYTES == 32
-    return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-#else
-    vf r;
-    for (int lane = 0; lane < BW_CHUNK_LANES; lane++)
-        r[lane] = truncf(a[lane]);
-    return r;
-#endif
-}
-
-static inline vf rounded_even(vf a)
-{
-#if BW_VECTOR_BYTES == 64
-    return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-#elif BW_VECTOR_BYTES == 32
-    return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-#else
-    vf r;
-    for (int lane = 0; lane < BW_CHUNK_LANES; lane++)
-        r[lane] = __builtin_roundevenf(a[lane]);
-    return r;
-#endif
-}
-
-static inline vf floored(vf a)
-{
-#if BW_VECTOR_BYTES == 64
-    return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-#elif BW_VECTOR_BYTES == 32
-    return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-#else
-    vf r;
-    for (int lane = 0; lane < BW_CHUNK_LANES; lane++)
-        r[lane] = floorf(a[lane]);
-    return r;
-#endif
-}
-
-static inline vf ceiled(vf a)
-{
-    return (vf)((vu)floored((vf)((vu)a ^ SIGN_BIT)) ^ SIGN_BIT);
 }
 
 /* Conversions to integer truncate and saturate; NaN gives 0 (RDNA3 ISA document, V_CVT_I32_F32). */

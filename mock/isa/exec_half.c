@@ -3,51 +3,10 @@
  * 16-bit result leaves the other half of its register alone. RDNA3 Shader ISA document,
  * sections 16.7, 16.8, 16.10, 16.12; "16-bit operands" in section 7.2. */
 #include "mock/isa/exec_half.h"
+#include "mock/isa/exec_round.h"
 
 #define SIGNED(a) ((vu)((vi)((a) << 16) >> 16))
 #define LOW(a)    ((a)&0xffff)
-
-static inline vf truncated(vf a)
-{
-#if BW_VECTOR_BYTES == 64
-    return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-#elif BW_VECTOR_BYTES == 32
-    return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-#else
-    vf r;
-    for (int lane = 0; lane < BW_CHUNK_LANES; lane++)
-        r[lane] = truncf(a[lane]);
-    return r;
-#endif
-}
-
-static inline vf floored(vf a)
-{
-#if BW_VECTOR_BYTES == 64
-    return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-#elif BW_VECTOR_BYTES == 32
-    return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-#else
-    vf r;
-    for (int lane = 0; lane < BW_CHUNK_LANES; lane++)
-        r[lane] = floorf(a[lane]);
-    return r;
-#endif
-}
-
-static inline vf rounded_even(vf a)
-{
-    vf magic = (vf)(((vu)a & 0x80000000u) | 0x4b000000u); /* copysign(2^23, a) */
-    vf rounded = (a + magic) - magic;
-    rounded = (vf)((vu)rounded | ((vu)a & 0x80000000u));
-    vi small = (vi)(((vu)a & 0x7fffffffu) < 0x4b000000u);
-    return select_f(small, rounded, a);
-}
-
-static inline vf ceiled(vf a)
-{
-    return (vf)((vu)floored((vf)((vu)a ^ 0x80000000u)) ^ 0x80000000u);
-}
 
 static inline vu fraction(vu a)
 {

@@ -1,6 +1,7 @@
 /* Transcendental and division-helper operations in single precision. Documented precision: RDNA3 Shader ISA
  * document, notes of V_EXP_F32 and its neighbours (1 ULP, denormals flushed); V_SIN_F32 and V_COS_F32 take
  * revolutions. */
+#include "mock/isa/exec_round.h"
 #include "mock/isa/exec_vec.h"
 
 typedef float vf_half __attribute__((vector_size(BW_VECTOR_BYTES / 2)));
@@ -11,20 +12,6 @@ static inline vf flushed(vf a)
 {
     vi tiny = ((vu)a & 0x7f800000u) == 0;
     return (vf)select_u(tiny, (vu)a & SIGN_BIT, (vu)a);
-}
-
-static inline vf rounded_even(vf a)
-{
-#if BW_VECTOR_BYTES == 64
-    return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-#elif BW_VECTOR_BYTES == 32
-    return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-#else
-    vf r;
-    for (int lane = 0; lane < BW_CHUNK_LANES; lane++)
-        r[lane] = __builtin_roundevenf(a[lane]);
-    return r;
-#endif
 }
 
 /* 2^a. The reduced argument is exact; the polynomial is the exponential series to the 7th power of f ln 2,
