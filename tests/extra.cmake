@@ -50,6 +50,18 @@ foreach(name exec_corpus exec_opencl)
   endif()
 endforeach()
 
+# The labels of the emulator's operations: what unit.mock.isa.exec_ops_* establish (unit/mock/isa/exec_proof.h).
+set(programs)
+foreach(path IN LISTS tests)
+  if(path MATCHES "unit/mock/isa/(exec_ops_.*)_test\\.c$")
+    list(APPEND programs unit.mock.isa.${CMAKE_MATCH_1})
+  endif()
+endforeach()
+set_tests_properties(${programs} PROPERTIES FIXTURES_SETUP isa_fidelity)
+set_tests_properties(unit.mock.isa.fidelity PROPERTIES FIXTURES_REQUIRED isa_fidelity)
+string(REPLACE ";" "," programs "${programs}")
+target_compile_definitions(unit.mock.isa.fidelity PRIVATE BW_FIDELITY_PROGRAMS="${programs}")
+
 if(TARGET sample_vector_add)
   add_test(NAME samples.vector_add COMMAND sample_vector_add mockkfd+amd@gfx1100)
   set_tests_properties(samples.vector_add PROPERTIES LABELS samples)

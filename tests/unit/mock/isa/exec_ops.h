@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "mock/isa/inst.h"
+#include "tests/unit/mock/isa/exec_proof.h"
 #include "tests/unit/mock/isa/exec_run.h"
 
 enum { OPS_LANES = 1024, OPS_LANE_BYTES = 64 };
@@ -248,6 +249,8 @@ static inline unsigned ops_check_all(struct exec_machine *machine, const struct 
         bool ok = true;
         for (unsigned round = 0; round < ROUNDS && ok; round++)
             ok = ops_check(machine, &cases[i], row->name, 7919 * (i + 1) + round);
+        if (ok)
+            ops_prove(cases[i].op);
         failed += !ok;
     }
     return failed;

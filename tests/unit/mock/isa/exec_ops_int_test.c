@@ -316,4 +316,4 @@ static void test_operations(void)
     }
 }
 
-BW_TEST_MAIN("isa exec int", {"integer operations agree with the ISA document", test_operations})
+OPS_TEST_MAIN("isa exec int", {"integer operations agree with the ISA document", test_operations})
