@@ -203,7 +203,10 @@ struct bw_kernel {
 
 /* Openers, one per driver; called by bw_device_open. They allocate and fill *device. */
 struct bw_iface;
-/* Takes ownership of iface, also on failure. -ENOTSUP: the architecture is not in the device table. */
+/* Whether bw_amd_open would take such a GPU: 0, or -ENOTSUP with what is wrong with it. */
+struct bw_iface_properties;
+int bw_amd_check(const struct bw_iface_properties *properties, struct bw_err *err);
+/* Takes ownership of iface, also on failure. -ENOTSUP: as bw_amd_check says. */
 int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **device, struct bw_err *err);
 int bw_host_open(struct bw_ctx *ctx, uint32_t index, struct bw_device **device, struct bw_err *err);
 int bw_null_open(struct bw_ctx *ctx, struct bw_device **device, struct bw_err *err);

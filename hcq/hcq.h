@@ -152,6 +152,8 @@ struct bw_device_name;
 /* The mock machine that the name describes, made when no open device has it. */
 int bw_machine_acquire(struct bw_ctx *ctx, const struct bw_device_name *name, struct bw_machine **machine,
                        struct bw_err *err);
+/* Whether a mock of that architecture can be opened: 0, or -ENODEV and which can. */
+int bw_mock_name_check(const char *arch, struct bw_err *err);
 struct bw_sys *bw_machine_sys(const struct bw_machine *machine);
 /* Drops a device's hold on the mock machine that it lives in; the last one ends it. */
 void bw_machine_release(struct bw_ctx *ctx, struct bw_machine *machine);

@@ -35,11 +35,24 @@ static void arch_name(uint32_t gfx_version, char *text, size_t text_size)
     snprintf(text, text_size, "gfx%u%x%x", gfx_version / 10000, gfx_version / 100 % 100, gfx_version % 100);
 }
 
+/* Why opening it would fail, empty when it would not. */
+static void why_not(const struct list_state *state, const struct bw_iface_listing *found, const char *arch,
+                    char *why, size_t why_size)
+{
+    struct bw_err err = {0};
+    snprintf(why, why_size, "%s", found->why);
+    int rc = why[0] ? 0 : bw_amd_check(&found->properties, &err);
+    if (!why[0] && !rc && state->mock)
+        rc = bw_mock_name_check(arch, &err);
+    if (rc)
+        bw_err_format(&err, why, why_size);
+}
+
 static int list_kfd(void *user, const struct bw_iface_listing *found)
 {
     struct list_state *state = user;
     const struct bw_iface_properties *properties = &found->properties;
-    struct bw_device_listing listing = {.usable = found->why[0] == 0};
+    struct bw_device_listing listing = {0};
     struct bw_device_info *info = &listing.info;
     struct bw_device_name name = {.iface = "kfd", .driver = "amd", .count = 1};
     if (state->mock)
@@ -52,7 +65,8 @@ static int list_kfd(void *user, const struct bw_iface_listing *found)
     snprintf(info->product, sizeof info->product, "%s", properties->product);
     snprintf(info->driver, sizeof info->driver, "amd");
     snprintf(info->iface, sizeof info->iface, "%s", name.iface);
-    snprintf(listing.why, sizeof listing.why, "%s", found->why);
+    why_not(state, found, info->arch, listing.why, sizeof listing.why);
+    listing.usable = !listing.why[0];
     info->vram_bytes = properties->vram_bytes;
     info->wave_size = properties->wave_size;
     info->compute_units = properties->simd_per_cu ? properties->simd_count / properties->simd_per_cu : 0;

@@ -70,7 +70,7 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .threads = ctx->config.mock_threads,
                                     .seed = name->seed};
     if (name->bar_bytes)
-        return free(machine), bw_fail(err, -ENOTSUP, "hcq", "bar= with %s, which maps no BAR", name->iface);
+        return free(machine), bw_fail(err, -EINVAL, "hcq", "bar= with %s, which maps no BAR", name->iface);
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
     if (!rc)
         rc = machine_faults_add(machine, ctx->config.mock_faults, err);
@@ -155,6 +155,21 @@ static void existing_hint(struct bw_ctx *ctx, struct bw_err *err)
     bw_text_free(&text);
 }
 
+int bw_mock_name_check(const char *arch, struct bw_err *err)
+{
+    struct bw_text text = {0};
+    const char *known;
+    for (uint32_t i = 0; (known = bw_mock_arch_at(i)); i++) {
+        if (!strcmp(known, arch))
+            return bw_text_free(&text), 0;
+        bw_text_add(&text, "%s%s", i ? ", " : "", known);
+    }
+    bw_fail(err, -ENODEV, "hcq", "no mock executes the machine code of %s", arch);
+    bw_err_hint(err, "mocks of %s do", bw_text_string(&text));
+    bw_text_free(&text);
+    return -ENODEV;
+}
+
 static int amd_open(struct bw_ctx *ctx, const struct bw_device_name *name, struct bw_device **device,
                     struct bw_sys **sys, struct bw_machine **machine, struct bw_err *err)
 {
@@ -164,7 +179,9 @@ static int amd_open(struct bw_ctx *ctx, const struct bw_device_name *name, struc
     if (name->mock) {
         if (!wanted.arch[0])
             snprintf(wanted.arch, sizeof wanted.arch, "gfx1100");
-        int rc = bw_machine_acquire(ctx, &wanted, machine, err);
+        int rc = bw_mock_name_check(wanted.arch, err);
+        if (!rc)
+            rc = bw_machine_acquire(ctx, &wanted, machine, err);
         if (rc)
             return rc;
         *sys = (*machine)->sys;
@@ -258,7 +275,7 @@ int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out,
     rc = driver_open(ctx, &name, &device, &sys, &machine, err);
     if (rc) {
         bw_machine_release(ctx, machine);
-        if (rc == -ENODEV)
+        if (rc == -ENODEV || rc == -ENOTSUP)
             existing_hint(ctx, err);
         return rc;
     }

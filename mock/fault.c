@@ -1,22 +1,29 @@
 #include "mock/fault.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 
-int bw_mock_faults_init(struct bw_mock_faults *faults)
+enum { DELAY_MS_MAX = 24 * 60 * 60 * 1000 }; /* a day: longer is a slip of the keyboard */
+
+int bw_mock_faults_init(struct bw_mock_faults *faults, uint32_t gpu_count)
 {
     memset(faults, 0, sizeof *faults);
+    faults->gpu_count = gpu_count;
     return -pthread_mutex_init(&faults->lock, NULL);
 }
 
 void bw_mock_faults_fini(struct bw_mock_faults *faults)
 {
     bw_vec_free(&faults->list);
+    bw_vec_free(&faults->sites);
     pthread_mutex_destroy(&faults->lock);
 }
 
@@ -59,35 +66,61 @@ static bool parse_number(const char *text, uint64_t *value)
     return *text >= '0' && *text <= '9' && !*end && !errno;
 }
 
-/* Sites that a machine with a kernel driver in front has; registers, BARs and firmware are behind the kernel.
- */
-static bool parse_site(const char *text, struct bw_mock_fault *fault)
+int bw_mock_faults_site(struct bw_mock_faults *faults, const char *name, uint32_t actions, bool per_gpu)
 {
-    static const char *const plain[] = {"map", "doorbell", "irq", "mec", "kernel"};
-    if (strlen(text) >= sizeof fault->site)
-        return false;
-    memcpy(fault->site, text, strlen(text) + 1);
-    for (size_t i = 0; i < BW_COUNT_OF(plain); i++) {
-        if (strcmp(text, plain[i]) == 0)
-            return true;
-    }
-    uint64_t engine;
-    if (strncmp(text, "sdma", 4) == 0)
-        return parse_number(text + 4, &engine) && engine < 16;
-    return strncmp(text, "ioctl.", 6) == 0 && text[6];
+    struct bw_mock_fault_site site = {.actions = actions, .per_gpu = per_gpu};
+    assert(strlen(name) < sizeof site.name);
+    memcpy(site.name, name, strlen(name) + 1);
+    return bw_vec_push(&faults->sites, site);
 }
+
+static const char ioctl_prefix[] = "ioctl.";
+
+static bool is_ioctl(const char *name)
+{
+    return strncasecmp(name, ioctl_prefix, sizeof ioctl_prefix - 1) == 0;
+}
+
+/* Registers, BARs and firmware are behind a kernel driver, so a machine with one in front has no such site.
+ */
+static const struct bw_mock_fault_site *find_site(const struct bw_mock_faults *faults, const char *name)
+{
+    for (size_t i = 0; i < faults->sites.count; i++) {
+        if (strcasecmp(faults->sites.data[i].name, name) == 0)
+            return &faults->sites.data[i];
+    }
+    return NULL;
+}
+
+/* The ioctls are many: they are listed to whom they concern. */
+static int refuse_site(const struct bw_mock_faults *faults, const char *name, struct bw_err *err)
+{
+    struct bw_text list = {0};
+    bool ioctls = is_ioctl(name);
+    for (size_t i = 0; i < faults->sites.count; i++) {
+        const char *site = faults->sites.data[i].name;
+        if (is_ioctl(site) == ioctls)
+            bw_text_add(&list, "%s%s", list.length ? ", " : "",
+                        ioctls ? site + sizeof ioctl_prefix - 1 : site);
+    }
+    bw_fail(err, -EINVAL, "mock", "fault: no site \"%s\" on this machine", name);
+    bw_err_hint(err, ioctls ? "ioctls: %s" : "sites: %s, ioctl.NAME", bw_text_string(&list));
+    bw_text_free(&list);
+    return -EINVAL;
+}
+
+static const struct {
+    const char *name, *shown;
+    enum bw_mock_fault_action action;
+    bool has_value;
+} actions[] = {
+    {"fail", "fail=ERRNO", BW_MOCK_FAULT_FAIL, true}, {"drop", "drop", BW_MOCK_FAULT_DROP, false},
+    {"delay", "delay=MS", BW_MOCK_FAULT_DELAY, true}, {"dup", "dup", BW_MOCK_FAULT_DUP, false},
+    {"hang", "hang", BW_MOCK_FAULT_HANG, false},
+};
 
 static bool parse_action(char *text, struct bw_mock_fault *fault)
 {
-    static const struct {
-        const char *name;
-        enum bw_mock_fault_action action;
-        bool has_value;
-    } actions[] = {
-        {"fail", BW_MOCK_FAULT_FAIL, true},   {"drop", BW_MOCK_FAULT_DROP, false},
-        {"delay", BW_MOCK_FAULT_DELAY, true}, {"dup", BW_MOCK_FAULT_DUP, false},
-        {"hang", BW_MOCK_FAULT_HANG, false},
-    };
     char *value = strchr(text, '=');
     if (value)
         *value++ = 0;
@@ -98,7 +131,8 @@ static bool parse_action(char *text, struct bw_mock_fault *fault)
         uint64_t milliseconds = 0;
         if (fault->action == BW_MOCK_FAULT_FAIL)
             return (fault->error = parse_errno(value)) != 0;
-        if (fault->action == BW_MOCK_FAULT_DELAY && !parse_number(value, &milliseconds))
+        if (fault->action == BW_MOCK_FAULT_DELAY &&
+            (!parse_number(value, &milliseconds) || milliseconds > DELAY_MS_MAX))
             return false;
         fault->delay_ns = milliseconds * 1000000;
         return true;
@@ -130,45 +164,66 @@ static bool parse_option(char *text, struct bw_mock_fault *fault)
     return true;
 }
 
-/* What a site can suffer; a pair outside of this would be accepted and then do nothing. */
-static bool action_fits(const struct bw_mock_fault *fault)
+static int refuse_action(const struct bw_mock_fault_site *site, const char *shown, const char *why,
+                         struct bw_err *err)
 {
-    enum bw_mock_fault_action action = fault->action;
-    if (strcmp(fault->site, "doorbell") == 0 || strcmp(fault->site, "irq") == 0)
-        return action == BW_MOCK_FAULT_DROP || action == BW_MOCK_FAULT_DELAY || action == BW_MOCK_FAULT_DUP;
-    if (strcmp(fault->site, "map") == 0 || strncmp(fault->site, "ioctl.", 6) == 0)
-        return action == BW_MOCK_FAULT_FAIL || action == BW_MOCK_FAULT_DELAY;
-    return action != BW_MOCK_FAULT_DUP || strcmp(fault->site, "kernel") == 0;
+    struct bw_text list = {0};
+    for (size_t i = 0; i < BW_COUNT_OF(actions); i++) {
+        if (site->actions >> actions[i].action & 1)
+            bw_text_add(&list, "%s%s", list.length ? ", " : "", actions[i].shown);
+    }
+    bw_fail(err, -EINVAL, "mock", "fault: \"%s\" %s \"%s\"", shown, why, site->name);
+    bw_err_hint(err, "actions there: %s", bw_text_string(&list));
+    bw_text_free(&list);
+    return -EINVAL;
 }
 
-static int parse(char *text, struct bw_mock_fault *fault, struct bw_err *err)
+/* What follows the action. */
+static int parse_options(const struct bw_mock_faults *faults, const struct bw_mock_fault_site *site,
+                         char *rest, struct bw_mock_fault *fault, struct bw_err *err)
+{
+    char *part;
+    while ((part = strsep(&rest, ","))) {
+        char shown[48];
+        snprintf(shown, sizeof shown, "%s", part);
+        if (!parse_option(part, fault)) {
+            bw_fail(err, -EINVAL, "mock", "fault: \"%s\" is not an option", shown);
+            bw_err_hint(err, "options: nth=N, count=N, gpu=I, seed=S");
+            return -EINVAL;
+        }
+    }
+    if (fault->gpu >= 0 && !site->per_gpu)
+        return bw_fail(err, -EINVAL, "mock", "fault: gpu= with site \"%s\", which is the whole machine's",
+                       site->name);
+    if (fault->gpu >= (int64_t)faults->gpu_count)
+        return bw_fail(err, -EINVAL, "mock", "fault: gpu=%lld on a machine of %u", (long long)fault->gpu,
+                       faults->gpu_count);
+    if (!fault->count)
+        fault->count = fault->nth ? 1 : UINT64_MAX;
+    if (!fault->nth)
+        fault->nth = 1;
+    return 0;
+}
+
+static int parse(const struct bw_mock_faults *faults, char *text, struct bw_mock_fault *fault,
+                 struct bw_err *err)
 {
     *fault = (struct bw_mock_fault){.gpu = -1};
     char *colon = strchr(text, ':');
     if (!colon)
         return bw_fail(err, -EINVAL, "mock", "fault \"%s\": no ':' between site and action", text);
     *colon = 0;
-    if (!parse_site(text, fault))
-        return bw_fail(err, -EINVAL, "mock", "fault: no site \"%s\" on a KFD mock", text);
-    char *rest = colon + 1, *part = strsep(&rest, ",");
-    char shown[48];
-    strncpy(shown, part, sizeof shown - 1);
-    shown[sizeof shown - 1] = 0;
+    const struct bw_mock_fault_site *site = find_site(faults, text);
+    if (!site)
+        return refuse_site(faults, text, err);
+    memcpy(fault->site, site->name, sizeof fault->site);
+    char *rest = colon + 1, *part = strsep(&rest, ","), shown[48];
+    snprintf(shown, sizeof shown, "%s", part);
     if (!parse_action(part, fault))
-        return bw_fail(err, -EINVAL, "mock", "fault: \"%s\" is not an action", shown);
-    if (!action_fits(fault))
-        return bw_fail(err, -EINVAL, "mock", "fault: action \"%s\" does not fit site \"%s\"", shown,
-                       fault->site);
-    while ((part = strsep(&rest, ","))) {
-        strncpy(shown, part, sizeof shown - 1);
-        if (!parse_option(part, fault))
-            return bw_fail(err, -EINVAL, "mock", "fault: \"%s\" is not an option", shown);
-    }
-    if (!fault->count)
-        fault->count = fault->nth ? 1 : UINT64_MAX;
-    if (!fault->nth)
-        fault->nth = 1;
-    return 0;
+        return refuse_action(site, shown, "is not an action, at site", err);
+    if (!(site->actions >> fault->action & 1))
+        return refuse_action(site, shown, "does not fit site", err);
+    return parse_options(faults, site, rest, fault, err);
 }
 
 int bw_mock_faults_add(struct bw_mock_faults *faults, const char *specification, struct bw_err *err)
@@ -177,7 +232,7 @@ int bw_mock_faults_add(struct bw_mock_faults *faults, const char *specification,
     char *text = strdup(specification);
     if (!text)
         return bw_fail(err, -ENOMEM, "mock", "fault");
-    int rc = parse(text, &fault, err);
+    int rc = parse(faults, text, &fault, err);
     free(text);
     if (rc)
         return rc;

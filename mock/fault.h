@@ -33,15 +33,26 @@ struct bw_mock_fault {
     uint64_t seen, hit;
 };
 
+/* A place of the machine where faults can strike, and which of them. */
+struct bw_mock_fault_site {
+    char name[48];
+    uint32_t actions; /* bit per enum bw_mock_fault_action */
+    bool per_gpu;     /* occurrences there belong to one GPU, so that gpu= can choose */
+};
+
 struct bw_mock_faults {
     pthread_mutex_t lock;
     _Atomic uint32_t count; /* read without the lock: 0 keeps the common path free of it */
     BW_VEC(struct bw_mock_fault) list;
+    BW_VEC(struct bw_mock_fault_site) sites; /* constant once the machine is made */
+    uint32_t gpu_count;
 };
 
-int bw_mock_faults_init(struct bw_mock_faults *faults);
+int bw_mock_faults_init(struct bw_mock_faults *faults, uint32_t gpu_count);
 void bw_mock_faults_fini(struct bw_mock_faults *faults);
-/* -EINVAL names the part that does not parse. */
+/* Whoever builds the machine says which sites it has. 0 or -ENOMEM. */
+int bw_mock_faults_site(struct bw_mock_faults *faults, const char *name, uint32_t actions, bool per_gpu);
+/* -EINVAL names the part that does not parse, and what there is instead. */
 int bw_mock_faults_add(struct bw_mock_faults *faults, const char *specification, struct bw_err *err);
 void bw_mock_faults_clear(struct bw_mock_faults *faults);
 

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "mock/engine/queue.h"
 #include "mock/isa/isa.h"
+#include "mock/kfd/kfd.h"
 
 /* Where things lie in the memfd: system memory from 0, GPU i at i + 1. */
 #define POOL_STRIDE ((uint64_t)1 << 40)
@@ -120,6 +122,17 @@ void bw_mock_stats(struct bw_sys *sys, struct bw_mock_stats *stats)
     pthread_mutex_unlock(&machine->lock);
 }
 
+const char *bw_mock_arch_at(uint32_t index)
+{
+    const struct bw_isa *isa;
+    const struct bw_mock_chip *chip;
+    for (size_t i = 0; (chip = bw_mock_chip_at(i)); i++) {
+        if (bw_isa_find(chip->arch, &isa) == 0 && !index--)
+            return chip->arch;
+    }
+    return NULL;
+}
+
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err)
 {
     return bw_mock_faults_add(&bw_mock_of(sys)->faults, specification, err);
@@ -196,12 +209,46 @@ static void gpu_close(struct bw_mock_gpu *gpu)
     pthread_mutex_destroy(&gpu->isa_lock);
 }
 
+/* What can be struck on a machine with the KFD in front. */
+static int sites_open(struct bw_mock_faults *faults, const struct bw_mock_chip *chip)
+{
+    enum {
+        FAIL = 1 << BW_MOCK_FAULT_FAIL,
+        DROP = 1 << BW_MOCK_FAULT_DROP,
+        DELAY = 1 << BW_MOCK_FAULT_DELAY,
+        DUP = 1 << BW_MOCK_FAULT_DUP,
+        HANG = 1 << BW_MOCK_FAULT_HANG,
+    };
+    char name[48];
+    const char *ioctl;
+    int rc = bw_mock_faults_site(faults, "map", FAIL | DELAY, false) ||
+             bw_mock_faults_site(faults, "doorbell", DROP | DELAY | DUP, true) ||
+             bw_mock_faults_site(faults, "irq", DROP | DELAY | DUP, true) ||
+             bw_mock_faults_site(faults, "mec", FAIL | DROP | DELAY | HANG, true) ||
+             bw_mock_faults_site(faults, "kernel", FAIL | DROP | DELAY | DUP | HANG, true) ||
+             bw_mock_faults_site(faults, "ioctl.INFO", FAIL | DELAY, true) ||
+             bw_mock_faults_site(faults, "ioctl.VERSION", FAIL | DELAY, true) ||
+             bw_mock_faults_site(faults, "ioctl.DRM", FAIL | DELAY, true);
+    for (uint32_t i = 0; !rc && i < chip->sdma_engines + chip->sdma_xgmi_engines; i++) {
+        snprintf(name, sizeof name, "sdma%u", i);
+        rc = bw_mock_faults_site(faults, name, FAIL | DROP | DELAY | HANG, true);
+    }
+    for (uint32_t i = 0; !rc && (ioctl = bw_mock_kfd_ioctl_name(i)); i++) {
+        snprintf(name, sizeof name, "ioctl.%s", ioctl);
+        rc = bw_mock_faults_site(faults, name, FAIL | DELAY, false);
+    }
+    return rc ? -ENOMEM : 0;
+}
+
 static int machine_open(struct bw_mock *machine, const struct bw_mock_chip *chip,
                         const struct bw_mock_config *config, struct bw_err *err)
 {
     int rc = bw_sys_host_create(&machine->host);
     if (rc)
         return bw_fail(err, rc, "mock", "host calls");
+    rc = sites_open(&machine->faults, chip);
+    if (rc)
+        return bw_fail(err, rc, "mock", "sites of fault injection");
     machine->memory_fd = memfd_create("bellwire-mock-memory", MFD_CLOEXEC);
     if (machine->memory_fd < 0)
         return bw_fail(err, -errno, "mock", "memfd_create");
@@ -241,6 +288,18 @@ static void machine_free(struct bw_mock *machine)
     free(machine);
 }
 
+static int refuse_arch(const char *arch, struct bw_err *err)
+{
+    struct bw_text text = {0};
+    const struct bw_mock_chip *chip;
+    for (size_t i = 0; (chip = bw_mock_chip_at(i)); i++)
+        bw_text_add(&text, "%s%s", i ? ", " : "", chip->arch);
+    bw_fail(err, -ENODEV, "mock", "arch \"%s\" is not modelled", arch);
+    bw_err_hint(err, "known: %s", bw_text_string(&text));
+    bw_text_free(&text);
+    return -ENODEV;
+}
+
 static int check_config(const struct bw_mock_config *config, const struct bw_mock_chip **chip,
                         struct bw_err *err)
 {
@@ -248,7 +307,7 @@ static int check_config(const struct bw_mock_config *config, const struct bw_moc
         return bw_fail(err, -EINVAL, "mock", "configuration: size or arch missing");
     *chip = bw_mock_chip_find(config->arch);
     if (!*chip)
-        return bw_fail(err, -ENOTSUP, "mock", "arch \"%s\" is not modelled", config->arch);
+        return refuse_arch(config->arch, err);
     if (config->gpu_count > BW_MOCK_GPUS_MAX)
         return bw_fail(err, -EINVAL, "mock", "%u GPUs, at most %d", config->gpu_count, BW_MOCK_GPUS_MAX);
     uint32_t cus = config->cu_count ? config->cu_count : (*chip)->cu_count;
@@ -289,7 +348,7 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     pthread_mutex_init(&machine->error_lock, NULL);
     for (uint32_t i = 0; i < count; i++)
         pthread_mutex_init(&gpus[i].isa_lock, NULL);
-    bw_mock_faults_init(&machine->faults);
+    bw_mock_faults_init(&machine->faults, count);
     rc = machine_open(machine, chip, config, err);
     if (rc) {
         machine_free(machine);

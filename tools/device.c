@@ -22,10 +22,10 @@ int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **de
     struct bw_err err = {0};
     if (bw_device_open(ctx, option, device, &err)) {
         int status = bw_tool_fail(&err);
-        /* What is no name at all names no device either. */
-        return !strcmp(err.subsystem, "name") ? BW_TOOL_NO_DEVICE
-               : err.code == -EINVAL          ? BW_TOOL_USAGE
-                                              : status;
+        /* What is no name at all names no device either, nor does a GPU that no driver takes. */
+        return !strcmp(err.subsystem, "name") || err.code == -ENOTSUP ? BW_TOOL_NO_DEVICE
+               : err.code == -EINVAL                                  ? BW_TOOL_USAGE
+                                                                      : status;
     }
     const struct bw_device_info *info = bw_device_info(*device);
     if (!option && !bw_ctx_config(ctx)->device && info->mock)

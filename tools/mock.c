@@ -29,9 +29,10 @@ static int check(const struct bw_device_name *gpu, char **faults, uint32_t fault
         rc = strchr(faults[i], ';') ? bw_fail(&err, -EINVAL, "mock", "fault '%s': one per --fault", faults[i])
                                     : bw_mock_fault_add(sys, faults[i], &err);
     bw_sys_destroy(sys);
-    if (rc)
-        bw_tool_fail(&err);
-    return rc ? BW_TOOL_USAGE : BW_TOOL_DONE;
+    if (!rc)
+        return BW_TOOL_DONE;
+    int status = bw_tool_fail(&err);
+    return status == BW_TOOL_NO_DEVICE ? status : BW_TOOL_USAGE;
 }
 
 static int environment_set(const struct bw_device_name *gpu, char **faults, uint32_t fault_count)

@@ -124,7 +124,7 @@ int bw_tool_usage(const char *tool, const char *format, ...)
 
 int bw_tool_fail(const struct bw_err *err)
 {
-    char line[640];
+    char line[2 * sizeof *err]; /* all of it and what stands between */
     bw_err_format(err, line, sizeof line);
     fprintf(stderr, "bellwire: %s\n", line);
     switch (-err->code) {

@@ -165,6 +165,12 @@ static int check_arch(const struct bw_iface_properties *properties, const struct
     return 0;
 }
 
+int bw_amd_check(const struct bw_iface_properties *properties, struct bw_err *err)
+{
+    const struct bw_amd_arch *arch;
+    return check_arch(properties, &arch, err);
+}
+
 static void fill_info(struct bw_amd_device *device)
 {
     const struct bw_iface_properties *p = &device->iface->properties;

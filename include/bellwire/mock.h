@@ -23,17 +23,21 @@ struct bw_mock_config {
     bool single_step;    /* engines advance only in bw_mock_step, in an order fixed by seed */
 };
 
-/* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENOTSUP: arch
- * not modelled. */
+/* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENODEV: arch
+ * not modelled (the hint lists those that are). */
 int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys, struct bw_err *err);
 
+/* The i-th architecture whose machine code a mock executes; NULL past the end. Machines of others serve
+ * memory, copies and packets only, and no device is opened on them. */
+const char *bw_mock_arch_at(uint32_t index);
+
 /* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does
- * not parse, or an action that does not fit the site.
+ * not parse or does not exist on this machine, and lists what does.
  * Sites of a KFD machine: ioctl.NAME (as AMDKFD_IOC_NAME, any case; INFO, VERSION and DRM for the render
- * node), map, doorbell, irq, mec, sdmaN, kernel. Actions: fail=ERRNO (ioctl, map, mec, sdmaN, kernel), drop,
- * delay=MS, dup (doorbell, irq, kernel), hang (mec, sdmaN, kernel: the queue makes no progress until it is
- * destroyed). Without nth every occurrence is hit; with nth that one, or `count` from there on; with seed
- * each of those with probability 1/2, drawn from the seed. */
+ * node), map, doorbell, irq, mec, sdmaN for each engine of its GPUs, kernel. Actions: fail=ERRNO (ioctl, map,
+ * mec, sdmaN, kernel), drop, delay=MS, dup (doorbell, irq, kernel), hang (mec, sdmaN, kernel: the queue makes
+ * no progress until it is destroyed). Without nth every occurrence is hit; with nth that one, or `count` from
+ * there on; with seed each of those with probability 1/2, drawn from the seed. */
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
 void bw_mock_fault_clear(struct bw_sys *sys);
 

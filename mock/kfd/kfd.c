@@ -284,6 +284,15 @@ static const struct {
 
 enum { ARGUMENT_BYTES_MAX = 512 };
 
+const char *bw_mock_kfd_ioctl_name(uint32_t index)
+{
+    for (size_t i = 0; i < BW_COUNT_OF(calls); i++) {
+        if (calls[i].name && !index--)
+            return calls[i].name;
+    }
+    return NULL;
+}
+
 static int inject(struct bw_mock *machine, const char *name)
 {
     char site[48];

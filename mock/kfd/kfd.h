@@ -10,6 +10,9 @@
 int bw_mock_kfd_ioctl(struct bw_mock *machine, struct bw_mock_process *process, unsigned long request,
                       void *argument);
 
+/* The name of the i-th ioctl that there is, NULL past the end: the sites of fault injection. */
+const char *bw_mock_kfd_ioctl_name(uint32_t index);
+
 /* The context of a GPU, or NULL with *error set: -EINVAL for an unknown id, -ENODEV before ACQUIRE_VM. */
 struct bw_mock_context *bw_mock_kfd_context(struct bw_mock_process *process, uint32_t gpu_id,
                                             const char *call, int *error);

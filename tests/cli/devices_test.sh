@@ -15,17 +15,17 @@ says '"name": *"host:0"'
 says '"vram_bytes": *257[0-9]+'
 says '"usable": *true'
 BW_DEV=mockkfd+amd@gfx942*2,vram=1G check 0 '' devices
-says 'mockkfd\+amd:1@gfx942\*2,vram=1G +gfx942 +1\.0 GiB'
+says 'mockkfd\+amd:1@gfx942\*2,vram=1G +gfx942 +1\.0 GiB .*not usable: .*not driven'
 BW_DEV=mockkfd+amd@gfx999 check 0 '' devices
 says 'gfx999 .*not usable: .*not modelled'
 
 digits=$source_dir/samples/digits/digits.onnx
-for name in tpu 'amd:' mockkfd+amd mockkfd+amd@gfx999 mockkfd+amd:2@gfx1100*2 mockkfd+amd@gfx1100,cu=none disk:/x kgsl+qcom; do
+for name in tpu 'amd:' mockkfd+amd mockkfd+amd@gfx999 mockkfd+amd@gfx9999 mockkfd+amd@gfx942 \
+  mockkfd+amd@gfx1201 'mockkfd+amd@gfx942*8' mockkfd+amd:2@gfx1100*2 mockkfd+amd@gfx1100,cu=none disk:/x kgsl+qcom; do
+  check 3 'there are: .*host:0.*mockkfd\+amd:0@gfx1100' run "$digits" --device "$name"
   case $name in
-    *gfx999*) pattern='gfx999.*not modelled' status=1 ;;
-    *) pattern='there are: .*host:0.*mockkfd\+amd:0@gfx1100' status=3 ;;
+    mockkfd+amd@gfx9* | *1201) check 3 'no mock executes.*mocks of gfx1100' launch none.o --grid 1 --block 1 --device "$name" ;;
   esac
-  check $status "$pattern" run "$digits" --device "$name"
 done
 check 3 'amdgpu.*there are: |GPU index 63|there are: ' run "$digits" --device amd:63
 finish

@@ -21,11 +21,19 @@ check 3 'there are' mock -- run "$digits" --device tpu
 check 7 '' mock -- sh -c 'exit 7'
 check 0 '' mock --gpu gfx942*8 --fault mec:hang --fault irq:drop -- sh -c 'echo "$BW_DEV $BW_MOCK_FAULTS"'
 says '^mockkfd\+amd@gfx942\*8 mec:hang;irq:drop$'
-check 2 'gfx999.*not modelled' mock --gpu gfx999 -- devices
+check 3 'no mock executes.*gfx1201.*mocks of gfx1100, .*there are: host:0' mock --gpu gfx1201 -- run "$digits"
+check 0 '' mock --gpu gfx1201 -- devices
+says 'mockkfd\+amd:0@gfx1201 .*no mock executes'
+check 3 'gfx999.*not modelled.*known: gfx1100, ' mock --gpu gfx999 -- devices
 check 2 'not the architecture' mock --gpu sm_90 -- devices
 check 2 'cu' mock --gpu gfx1100,cu=0 -- devices
 check 2 'fault "mec"' mock --fault mec -- devices
 check 2 'explode' mock --fault mec:explode -- devices
+check 2 'no site "sdma7".*sites: .*sdma0, sdma1, ioctl.NAME' mock --fault sdma7:hang -- devices
+check 2 'no site "psp"' mock --fault psp:fail=EIO -- run "$digits"
+check 2 'no site "ioctl.NOSUCH".*ioctls: .*CREATE_QUEUE' mock --fault ioctl.NOSUCH:fail=EIO -- run "$digits"
+check 2 'does not fit.*actions there: drop' mock --fault doorbell:hang -- devices
+check 2 'gpu=2 on a machine of 2' mock --gpu gfx1100*2 --fault mec:hang,gpu=2 -- devices
 check 2 "one per --fault" mock --fault 'mec:hang;irq:drop' -- devices
 check 127 'no-such-program' mock -- no-such-program
 check 2 'unknown option' mock --speed 3 -- devices

@@ -25,8 +25,18 @@ static void the_grammar(void)
     } bad[] = {
         {"doorbell", "no ':'"},
         {"psp:hang", "no site \"psp\""},
-        {"sdma99:hang", "no site \"sdma99\""},
+        {"sdma2:hang", "no site \"sdma2\""}, /* a gfx1100 has two engines */
+        {"sdma:hang", "no site \"sdma\""},
+        {":hang", "no site \"\""},
         {"ioctl.:fail=EIO", "no site"},
+        {"ioctl.CREATE_QUEUES:fail=EIO", "no site \"ioctl.CREATE_QUEUES\""},
+        {"ioctl.CREATE_QUEUE:hang", "does not fit site \"ioctl.CREATE_QUEUE\""},
+        {"irq:hang", "does not fit"},
+        {"sdma0:dup", "does not fit"},
+        {"mec:hang,gpu=1", "gpu=1 on a machine of 1"},
+        {"map:fail=EIO,gpu=0", "whole machine"},
+        {"mec:delay=99999999999", "is not an action"},
+        {"mec:hang,step=psp", "\"step=psp\" is not an option"},
         {"map:explode", "\"explode\" is not an action"},
         {"map:fail", "\"fail\" is not an action"},
         {"map:fail=EWHAT", "\"fail=EWHAT\" is not an action"},
@@ -45,7 +55,29 @@ static void the_grammar(void)
         if (!strstr(err.what, bad[i].named))
             BW_STR(err.what, bad[i].named);
     }
+    /* What is wrong comes with what would be right on this machine. */
+    BW_EQ(bw_mock_fault_add(c.sys, "sdma2:hang", &err), -EINVAL);
+    BW_STR(err.hint, "sites: map, doorbell, irq, mec, kernel, sdma0, sdma1, ioctl.NAME");
+    BW_EQ(bw_mock_fault_add(c.sys, "ioctl.X:fail=EIO", &err), -EINVAL);
+    BW_TRUE(strstr(err.hint, "ioctls: INFO, VERSION, DRM, GET_VERSION, CREATE_QUEUE, ") == err.hint);
+    BW_TRUE(strstr(err.hint, ", RUNTIME_ENABLE") != NULL); /* the last: nothing was cut */
+    BW_EQ(bw_mock_fault_add(c.sys, "doorbell:fail=EIO", &err), -EINVAL);
+    BW_STR(err.hint, "actions there: drop, delay=MS, dup");
     client_close(&c);
+}
+
+/* Which sites there are depends on the chip. */
+static void the_sites_are_the_chips(void)
+{
+    struct bw_mock_config config = {.size = sizeof config, .arch = "gfx942", .gpu_count = 2, .threads = 1};
+    struct bw_sys *sys;
+    struct bw_err err;
+    if (!BW_OK(bw_mock_kfd_create(&config, &sys, &err), &err))
+        return;
+    BW_OK(bw_mock_fault_add(sys, "sdma15:hang,gpu=1", &err), &err); /* two of its own, 14 for XGMI */
+    BW_EQ(bw_mock_fault_add(sys, "sdma16:hang", &err), -EINVAL);
+    BW_EQ(bw_mock_fault_add(sys, "mec:hang,gpu=2", &err), -EINVAL);
+    bw_sys_destroy(sys);
 }
 
 static void calls_fail_on_time(void)
@@ -184,7 +216,9 @@ static void a_seed_decides_alike(void)
     BW_TRUE(seen[0] != 0 && seen[0] != UINT32_MAX);
 }
 
-BW_TEST_MAIN("mock.fault", {"the grammar", the_grammar}, {"calls fail on time", calls_fail_on_time},
+BW_TEST_MAIN("mock.fault", {"the grammar", the_grammar},
+             {"the sites are the chip's", the_sites_are_the_chips},
+             {"calls fail on time", calls_fail_on_time},
              {"doorbells get lost and late", doorbells_get_lost_and_late},
              {"engines hang, fail and die", engines_hang_fail_and_die},
              {"interrupts get lost", interrupts_get_lost}, {"a seed decides alike", a_seed_decides_alike})

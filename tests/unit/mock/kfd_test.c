@@ -44,7 +44,7 @@ static void unknown_arch_and_counts_are_refused(void)
     struct bw_sys *sys;
     struct bw_err err;
     struct bw_mock_config config = {.size = sizeof config, .arch = "gfx999"};
-    BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -ENOTSUP);
+    BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -ENODEV);
     config.arch = "gfx1100";
     config.cu_count = 97;
     BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -EINVAL);
