@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/thread.h"
 #include "compiler/kernel.h"
 #include "compiler/optimize.h"
 #include "compiler/print.h"
@@ -208,7 +209,7 @@ int bw_compile_all(const struct bw_ir *ir, struct bw_compile_job *jobs, uint32_t
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t wanted = cpus < 1 ? 1 : cpus > THREADS_MAX ? THREADS_MAX : (uint32_t)cpus, started = 0;
     wanted = wanted > count ? count : wanted;
-    while (started + 1 < wanted && !pthread_create(&threads[started], NULL, work, &crew))
+    while (started + 1 < wanted && !bw_thread_create(&threads[started], NULL, work, &crew))
         started++;
     work(&crew);
     for (uint32_t i = 0; i < started; i++)

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "base/vec.h"
 
 /* libpci keeps a few KiB of path names on the stack; the sanitizers a good deal more. */
@@ -104,7 +105,7 @@ static int run_scan(struct scan *scan)
     *stack = scan;
     int rc = -pthread_attr_setstack(&attributes, stack, STACK_BYTES);
     if (!rc)
-        rc = -pthread_create(&thread, &attributes, scan_thread, scan);
+        rc = bw_thread_create(&thread, &attributes, scan_thread, scan);
     if (!rc)
         rc = -pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);

@@ -11,6 +11,8 @@
 
 #include <bellwire/mock.h>
 
+#include "base/thread.h"
+
 enum {
     FIRST_MS = 1000,
     EVERY_MS = 200,
@@ -77,7 +79,7 @@ struct bw_progress *bw_progress_begin(const char *what, const struct bw_device *
     progress->device = device;
     pthread_mutex_init(&progress->lock, NULL);
     pthread_cond_init(&progress->changed, NULL);
-    if (pthread_create(&progress->thread, NULL, thread_run, progress)) {
+    if (bw_thread_create(&progress->thread, NULL, thread_run, progress)) {
         free(progress);
         return NULL;
     }

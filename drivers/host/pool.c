@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/thread.h"
 #include "drivers/host/spin.h"
 
 enum {
@@ -184,7 +185,7 @@ int bw_host_pool_create(struct bw_sys *sys, uint32_t helper_count, uint64_t *pro
     pthread_attr_setstacksize(&attributes, WORKER_STACK_BYTES);
     int rc = 0;
     while (pool->helper_count < helper_count && !rc) {
-        rc = -pthread_create(&pool->threads[pool->helper_count], &attributes, helper_main, pool);
+        rc = bw_thread_create(&pool->threads[pool->helper_count], &attributes, helper_main, pool);
         pool->helper_count += rc == 0;
     }
     pthread_attr_destroy(&attributes);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "drivers/host/packet.h"
 #include "drivers/host/spin.h"
 
@@ -174,7 +175,7 @@ static int queue_start(struct bw_host_queue *queue, struct bw_err *err)
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, QUEUE_STACK_BYTES);
-    int rc = -pthread_create(&queue->thread, &attributes, queue_main, queue);
+    int rc = bw_thread_create(&queue->thread, &attributes, queue_main, queue);
     pthread_attr_destroy(&attributes);
     return rc ? bw_fail(err, rc, "host", "thread of queue %u", queue->base.index) : 0;
 }

@@ -176,7 +176,7 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
                                             const struct bw_isa_dispatch *dispatch,
                                             const struct bw_isa_result *result)
 {
-    char what[192];
+    char what[256];
     struct bw_mock_mapping mapping;
     unsigned long long entry = dispatch->entry_va, pc = result->pc;
     switch (result->status) {
@@ -190,11 +190,17 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
             .access = result->access,
             .mapped = bw_mock_space_find(&queue->context->space, result->va, &mapping),
         };
-        snprintf(what, sizeof what, "kernel 0x%llx at pc 0x%llx, group (%u, %u, %u) wave %u lane %u: %.60s",
+        snprintf(what, sizeof what, "kernel 0x%llx at pc 0x%llx, group (%u, %u, %u) wave %u lane %u: %s",
                  entry, pc, result->group[0], result->group[1], result->group[2], result->wave, result->lane,
                  result->text);
         return bw_mock_queue_fault(queue, &violation, what);
     }
+    case BW_ISA_MISALIGNED:
+    case BW_ISA_LDS_OUT_OF_RANGE:
+        return bw_mock_queue_fail(
+            queue, "kernel 0x%llx at pc 0x%llx, group (%u, %u, %u) wave %u lane %u: %s at 0x%llx: %s", entry,
+            pc, result->group[0], result->group[1], result->group[2], result->wave, result->lane,
+            status_name(result->status), (unsigned long long)result->va, result->text);
     default:
         return bw_mock_queue_fail(queue, "kernel 0x%llx at pc 0x%llx, group (%u, %u, %u) wave %u: %s: %s",
                                   entry, pc, result->group[0], result->group[1], result->group[2],

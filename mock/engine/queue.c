@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 enum {
     BLOCKED_NS_MIN = 20000,   /* a blocked queue looks at memory again after this, ... */
@@ -181,12 +182,7 @@ int bw_mock_queue_start(struct bw_mock_queue *queue)
     atomic_store(&queue->doorbell->bound, 1);
     if (queue->machine->single_step)
         return 0;
-    /* A GPU takes no signals: those of the client's process are for its own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = -pthread_create(&queue->thread, NULL, queue_thread, queue);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = bw_thread_create(&queue->thread, NULL, queue_thread, queue);
     queue->has_thread = !rc;
     if (rc)
         atomic_store(&queue->doorbell->bound, 0);
@@ -269,7 +265,7 @@ enum bw_mock_queue_progress bw_mock_queue_fault(struct bw_mock_queue *queue,
     char near[128];
     describe_nearest(&context->space, violation->va, near, sizeof near);
     stop_queue(queue, BW_MOCK_QUEUE_FAILED);
-    bw_mock_error_set(queue->machine, "%s: %.200s: memory fault at 0x%llx, %s of %s memory (%s)", queue->name,
+    bw_mock_error_set(queue->machine, "%s: %s: memory fault at 0x%llx, %s of %s memory (%s)", queue->name,
                       what, (unsigned long long)violation->va, access_name(violation->access),
                       violation->mapped ? "protected" : "unmapped", near);
     atomic_fetch_add(&context->evictions, 1);

@@ -63,6 +63,8 @@ static uint8_t *scratch_memory(struct bw_wave *wave, const struct bw_uop *uop, u
     if (offset > lane_bytes || lane_bytes - offset < bytes) {
         bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, wave->private_aperture + offset, access,
                       wave_lane(uop, lane));
+        bw_wave_explain(wave,
+                        "beyond the wave's scratch of %llu bytes a lane: ", (unsigned long long)lane_bytes);
         return NULL;
     }
     return mapped_memory(wave, uop, scratch_address(wave, offset, wave_lane(uop, lane)), lane,

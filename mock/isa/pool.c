@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "mock/isa/run.h"
 
 struct bw_isa {
@@ -113,7 +114,7 @@ static int start_threads(struct bw_isa_pool *pool)
 {
     for (unsigned i = 1; i < pool->threads_count; i++) {
         struct bw_thread *thread = &pool->threads[i];
-        if (pthread_create(&thread->thread, NULL, thread_main, thread))
+        if (bw_thread_create(&thread->thread, NULL, thread_main, thread))
             return -EAGAIN;
         thread->started = true;
     }

@@ -113,15 +113,17 @@ static void visit(struct discovery *d, uint64_t pc)
     uint64_t ignored;
     while (!d->failed && !bw_map_get(&d->seen, pc, &ignored) &&
            !bw_map_get(&d->program->uops, pc, &ignored)) {
-        uint8_t code[INSTRUCTION_BYTES_MAX];
+        uint8_t code[INSTRUCTION_BYTES_MAX] = {0};
         struct found *found = add_found(d, pc);
         if (!found)
             return;
         uint64_t available = read_code(d->worker, pc, code, sizeof code);
-        found->unmapped = available < 4;
         int64_t distance = (int64_t)(pc - d->program->code->entry_va);
         found->far = distance != (int32_t)distance;
-        unsigned bytes = available < 4 || found->far ? 0 : bw_gfx11_decode(code, available, &found->inst);
+        unsigned bytes = found->far ? 0 : bw_gfx11_decode(code, sizeof code, &found->inst);
+        found->unmapped = available < 4 || bytes > available; /* its beginning is mapped, its end not */
+        if (found->unmapped)
+            bytes = 0;
         found->bytes = (uint8_t)bytes;
         if (!bytes)
             return;
@@ -145,18 +147,21 @@ static int by_pc(const void *a, const void *b)
 static int remember_bytes(struct discovery *d, size_t first, size_t last)
 {
     struct bw_code *code = d->program->code;
-    uint64_t va = d->found[first].pc, end = d->found[last - 1].pc + d->found[last - 1].bytes;
-    uint64_t ignored;
-    if (end == va || bw_map_get(&code->known_bytes, va, &ignored))
+    const struct found *end = &d->found[last - 1];
+    uint64_t va = d->found[first].pc, known;
+    /* Of what is no instruction, all that was looked at: it may become one. */
+    uint64_t wanted = end->pc - va + (end->bytes ? end->bytes : INSTRUCTION_BYTES_MAX);
+    if (bw_map_get(&code->known_bytes, va, &known) && known >= wanted)
         return 0;
-    struct bw_code_bytes *bytes = malloc(sizeof *bytes + (end - va));
+    struct bw_code_bytes *bytes = malloc(sizeof *bytes + wanted);
     if (!bytes)
         return -ENOMEM;
     bytes->va = va;
-    bytes->size_bytes = read_code(d->worker, va, bytes->bytes, end - va);
+    bytes->wanted_bytes = wanted;
+    bytes->size_bytes = read_code(d->worker, va, bytes->bytes, wanted);
     bytes->next = code->bytes;
     code->bytes = bytes;
-    return bw_map_set(&code->known_bytes, va, 1);
+    return bw_map_set(&code->known_bytes, va, wanted);
 }
 
 static int remember_all(struct discovery *d)
@@ -341,20 +346,29 @@ const struct bw_uop *bw_code_find(struct bw_isa_pool *pool, struct bw_worker *wo
     return uop;
 }
 
+static bool is_unchanged(struct bw_worker *worker, const struct bw_code_bytes *bytes)
+{
+    for (uint64_t done = 0; done < bytes->wanted_bytes;) {
+        uint64_t start, valid;
+        const void *host =
+            worker->memory.resolve(worker->memory.user, bytes->va + done, BW_ISA_EXECUTE, &start, &valid);
+        if (done == bytes->size_bytes)
+            return !host || !valid; /* nothing was mapped from here on */
+        if (!host || !valid)
+            return false;
+        uint64_t step = valid < bytes->size_bytes - done ? valid : bytes->size_bytes - done;
+        if (memcmp(host, bytes->bytes + done, step))
+            return false;
+        done += step;
+    }
+    return true;
+}
+
 bool bw_code_is_current(struct bw_worker *worker, const struct bw_code *code)
 {
     for (const struct bw_code_bytes *bytes = code->bytes; bytes; bytes = bytes->next) {
-        for (uint64_t done = 0; done < bytes->size_bytes;) {
-            uint64_t start, valid;
-            const void *host =
-                worker->memory.resolve(worker->memory.user, bytes->va + done, BW_ISA_EXECUTE, &start, &valid);
-            if (!host || !valid)
-                return false;
-            uint64_t step = valid < bytes->size_bytes - done ? valid : bytes->size_bytes - done;
-            if (memcmp(host, bytes->bytes + done, step))
-                return false;
-            done += step;
-        }
+        if (!is_unchanged(worker, bytes))
+            return false;
     }
     return true;
 }

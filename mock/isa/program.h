@@ -1,9 +1,10 @@
 /* Machine code turned into uops, kept over dispatches.
  *
  * Code is found by following control flow from an entry; indirect jumps into code not seen yet extend it.
- * What was read is remembered byte for byte and compared at the start of each dispatch (and at s_icache_inv),
- * so that code which the host has rewritten is never run stale. One struct bw_code per entry and wave shape,
- * with one struct bw_program per value of the MODE bits that decide which handlers are right. */
+ * What was read is remembered byte for byte, that there was nothing to read too, and compared at the start of
+ * each dispatch (and at s_icache_inv), so that code which the host has rewritten is never run stale. One
+ * struct bw_code per entry and wave shape, with one struct bw_program per value of the MODE bits that decide
+ * which handlers are right. */
 #ifndef BW_MOCK_ISA_PROGRAM_H
 #define BW_MOCK_ISA_PROGRAM_H
 
@@ -39,7 +40,9 @@ enum {
 
 struct bw_code_bytes {
     struct bw_code_bytes *next;
-    uint64_t va, size_bytes;
+    uint64_t va;
+    uint64_t wanted_bytes; /* were looked at; ... */
+    uint64_t size_bytes;   /* ... so many of them could be read: the rest was not mapped */
     uint8_t bytes[];
 };
 
@@ -65,7 +68,7 @@ struct bw_code {
     uint32_t wave_size, vgpr_count;
     struct bw_program *programs;
     struct bw_code_bytes *bytes;
-    struct bw_map known_bytes; /* pc -> 1: instruction starts remembered in bytes */
+    struct bw_map known_bytes; /* va -> wanted_bytes of what is remembered in bytes */
     struct bw_arena arena;     /* lane selections */
     uint64_t *constants;       /* the two dwords that alternate in the slot */
     _Atomic uint32_t constants_count;

@@ -3,6 +3,7 @@
 #include "mock/isa/wave.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,19 @@ const struct bw_uop *bw_wave_fault(struct bw_wave *wave, const struct bw_uop *uo
     wave->resume = uop;
     wave->stop = BW_WAVE_FAULT;
     return NULL;
+}
+
+void bw_wave_explain(struct bw_wave *wave, const char *format, ...)
+{
+    struct bw_fault *fault = &wave->worker->fault;
+    char text[sizeof fault->text];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && (size_t)length < sizeof text)
+        snprintf(text + length, sizeof text - (size_t)length, "%s", fault->text);
+    memcpy(fault->text, text, sizeof text);
 }
 
 /* Adds what the wave has executed since the last time to the worker's count; `next` is where it goes on. */
@@ -251,9 +265,7 @@ static bool read_register(struct bw_wave *wave, unsigned id, uint32_t *value)
 static bool unknown_register(struct bw_wave *wave, const struct bw_uop *uop, unsigned id)
 {
     bw_wave_fault(wave, uop, BW_ISA_UNSUPPORTED, 0, 0, 0);
-    char text[sizeof wave->worker->fault.text];
-    snprintf(text, sizeof text, "hardware register %u not emulated: %.60s", id, wave->worker->fault.text);
-    memcpy(wave->worker->fault.text, text, sizeof text);
+    bw_wave_explain(wave, "hardware register %u not emulated: ", id);
     return false;
 }
 

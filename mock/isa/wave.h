@@ -140,7 +140,7 @@ struct bw_fault {
     enum bw_isa_status status;
     uint64_t pc, va;
     uint32_t access, lane;
-    char text[96];
+    char text[128];
 };
 
 struct bw_worker {
@@ -180,6 +180,9 @@ static inline uint64_t bw_sgpr64(const struct bw_wave *wave, int32_t offset)
  * return it. */
 const struct bw_uop *bw_wave_fault(struct bw_wave *wave, const struct bw_uop *uop, enum bw_isa_status status,
                                    uint64_t va, uint32_t access, uint32_t lane);
+
+/* Puts more words before the text of the fault just recorded, which names the instruction. */
+void bw_wave_explain(struct bw_wave *wave, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Host address of va when size_bytes from there may be accessed so, else NULL; fills *range. */
 uint8_t *bw_worker_resolve(struct bw_worker *worker, struct bw_range *range, uint64_t va, uint64_t size_bytes,

@@ -2,6 +2,7 @@
  * and contexts beside each other. */
 #include "tests/unit/hcq/rig.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -482,6 +483,63 @@ static void the_environment_is_parsed_or_named(void)
     unsetenv("BW_HOST_THREADS");
 }
 
+/* The signals that a thread of this process blocks. */
+static uint64_t blocked_signals(const char *thread_id)
+{
+    char path[64], line[256];
+    unsigned long long mask = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/status", thread_id);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, "SigBlk: %llx", &mask);
+    if (file)
+        fclose(file);
+    return mask;
+}
+
+static bool blocks(uint64_t blocked, int number)
+{
+    return blocked >> (number - 1) & 1;
+}
+
+/* All our threads block what may come from outside, so that no handler of the program runs on them; what a
+ * thread raises by its own fault they let through to a crash handler. */
+static void our_threads_take_no_signals(void)
+{
+    static const char *const devices[] = {"mockkfd+amd@gfx1100", "host:0", NULL};
+    static const int outside[] = {SIGHUP,  SIGINT,  SIGTERM, SIGALRM, SIGUSR1, SIGUSR2,  SIGCHLD,
+                                  SIGPROF, SIGPIPE, SIGIO,   SIGCONT, SIGURG,  SIGVTALRM};
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    enum { FIRST_REAL_TIME = 32 };
+    struct rig rig;
+    char self[24];
+    unsigned others = 0;
+    snprintf(self, sizeof self, "%d", (int)getpid());
+    uint64_t before = blocked_signals(self);
+    if (!rig_open(&rig, NULL, devices))
+        return;
+    mix_works(&rig, 0);
+    mix_works(&rig, 1);
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; BW_TRUE(tasks != NULL) && (task = readdir(tasks));) {
+        if (task->d_name[0] == '.' || strcmp(task->d_name, self) == 0)
+            continue;
+        uint64_t blocked = blocked_signals(task->d_name);
+        if (blocks(blocked, FIRST_REAL_TIME)) /* libc's own: a thread that is only starting or ending */
+            continue;
+        others++;
+        for (size_t i = 0; i < BW_COUNT_OF(outside); i++)
+            BW_TRUE(blocks(blocked, outside[i]));
+        for (size_t i = 0; i < BW_COUNT_OF(faults); i++)
+            BW_TRUE(!blocks(blocked, faults[i]));
+    }
+    if (tasks)
+        closedir(tasks);
+    BW_TRUE(others > 1);
+    BW_EQ(blocked_signals(self), before);
+    rig_close(&rig);
+}
+
 BW_TEST_MAIN("health", {"a_hang_is_named_and_recovered_from", a_hang_is_named_and_recovered_from},
              {"slow_work_that_moves_is_not_killed", slow_work_that_moves_is_not_killed},
              {"memory_freed_in_flight_is_not_reused_before", memory_freed_in_flight_is_not_reused_before},
@@ -492,6 +550,7 @@ BW_TEST_MAIN("health", {"a_hang_is_named_and_recovered_from", a_hang_is_named_an
               a_forked_child_gets_an_error_and_harms_nothing},
              {"threads_and_contexts_beside_each_other", threads_and_contexts_beside_each_other},
              {"signals_interrupt_and_nothing_breaks", signals_interrupt_and_nothing_breaks},
+             {"our_threads_take_no_signals", our_threads_take_no_signals},
              {"addresses_are_described_by_the_nearest_buffer", addresses_are_described_by_the_nearest_buffer},
              {"devices_are_found_by_name", devices_are_found_by_name},
              {"the_environment_is_parsed_or_named", the_environment_is_parsed_or_named},

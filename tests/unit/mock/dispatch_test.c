@@ -16,6 +16,12 @@ static const uint32_t load_only[] = {
     0xbfb00000,
 };
 static const uint32_t illegal[] = {0xffffffff, 0xffffffff, 0xbfb00000};
+static const uint32_t odd_atomic[] = {
+    0x7e020280, /* v_mov_b32 v1, 0 */
+    0xdcd60002,
+    0x00000001, /* global_atomic_add_u32 v1, v0, s[0:1] offset:2 */
+    0xbfb00000,
+};
 static const uint32_t to_scratch[] = {
     0xdc690010,
     0x007c0000, /* scratch_store_b32 off, v0, off offset:16 */
@@ -249,6 +255,28 @@ static void faults_name_address_and_kernel(void)
     close_fixture(&f);
 }
 
+static void misalignment_and_scratch_are_named(void)
+{
+    struct fixture f;
+    char text[64];
+    enum { WAVE_BYTES = 256 };
+    if (!open_fixture(&f))
+        return;
+    struct launch l = plain(&f);
+    submit(&f, odd_atomic, sizeof odd_atomic, &l, 1);
+    snprintf(text, sizeof text, "lane 0: misaligned access at 0x%llx", (unsigned long long)f.data.va + 2);
+    wait_error(&f.c, text);
+    wait_error(&f.c, "global_atomic_add_u32 v1, v0, s[0:1] offset:2");
+    if (!renew(&f))
+        return;
+    l.rsrc2 |= 1;
+    l.scratch = f.data.va;
+    l.tmpring = 2 | (WAVE_BYTES / 256) << 12; /* 8 bytes for each lane, the kernel wants 20 */
+    submit(&f, to_scratch, sizeof to_scratch, &l, 1);
+    wait_error(&f.c, "beyond the wave's scratch of 8 bytes a lane: scratch_store_b32 off, v0, off offset:16");
+    close_fixture(&f);
+}
+
 static void a_fault_stops_the_other_queues(void)
 {
     struct fixture f;
@@ -384,6 +412,7 @@ static void single_step_fixes_the_order(void)
 BW_TEST_MAIN("mock.dispatch", {"a kernel stores", a_kernel_stores},
              {"what hardware refuses is named", what_hardware_refuses_is_named},
              {"faults name address and kernel", faults_name_address_and_kernel},
+             {"misalignment and scratch are named", misalignment_and_scratch_are_named},
              {"a fault stops the other queues of the process", a_fault_stops_the_other_queues},
              {"scratch is per wave", scratch_is_per_wave},
              {"an endless kernel ends with its queue", an_endless_kernel_ends_with_its_queue},

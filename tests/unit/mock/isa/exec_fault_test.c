@@ -271,6 +271,7 @@ static void test_scratch_outside(void)
     machine.dispatch.scratch_wave_slots = 1;
     BW_EQ(exec_run(&machine), BW_ISA_MEMORY_FAULT);
     BW_EQ(machine.result.va, machine.dispatch.private_aperture + 64);
+    BW_STR(machine.result.text, "beyond the wave's scratch of 64 bytes a lane: scratch_load_b32 v1, v0, off");
     machine.dispatch.scratch_wave_bytes = 68 * 32;
     BW_EQ(exec_run(&machine), BW_ISA_DONE);
     exec_machine_free(&machine);
@@ -299,6 +300,76 @@ static void test_jump_away(void)
     BW_EQ(machine.result.pc, 0x1000);
     BW_EQ(machine.result.va, 0x1000);
     BW_EQ(machine.result.access, BW_ISA_EXECUTE);
+    exec_machine_free(&machine);
+}
+
+/* A jump to what is no code yet, or not all of it, then code there: the kernel at the entry stays as it is.
+ */
+static void test_code_written_later(void)
+{
+    enum { TARGET = 0x1000 };
+    static const uint32_t jump[] = {
+        0xbe844700,             /* s_getpc_b64 s[4:5] */
+        0x8004ff04, TARGET - 4, /* s_add_u32 s4, s4, TARGET - 4 */
+        0xbe804804,             /* s_setpc_b64 s[4:5] */
+    };
+    static const uint32_t later[] = {
+        0xbe8400ff, 0x12345678, /* s_mov_b32 s4, 0x12345678 */
+        0xbfb00000,             /* s_endpgm */
+    };
+    if (!BEGIN(1, jump, 0))
+        return;
+    uint8_t *target = machine.memory + TARGET;
+    memset(target, 0xff, sizeof later);
+    BW_EQ(exec_run(&machine), BW_ISA_ILLEGAL_INSTRUCTION);
+    BW_EQ(machine.result.pc, EXEC_BASE + TARGET);
+    memcpy(target, later, sizeof later);
+    BW_EQ(exec_run(&machine), BW_ISA_DONE);
+    memset(target + 8, 0xff, 4);
+    BW_EQ(exec_run(&machine), BW_ISA_ILLEGAL_INSTRUCTION);
+    BW_EQ(machine.result.pc, EXEC_BASE + TARGET + 8);
+    memcpy(target, later, sizeof later);
+    BW_EQ(exec_run(&machine), BW_ISA_DONE);
+    exec_machine_free(&machine);
+}
+
+/* The same with code memory that ends within an instruction and is mapped further later. */
+static uint64_t code_bytes;
+
+static void *resolve_so_far(void *user, uint64_t va, enum bw_isa_access access, uint64_t *start,
+                            uint64_t *bytes)
+{
+    void *host = exec_resolve(user, va, access, start, bytes);
+    if (!(access & BW_ISA_EXECUTE) || !host)
+        return host;
+    *bytes = EXEC_BASE + code_bytes - va;
+    return va < EXEC_BASE + code_bytes ? host : NULL;
+}
+
+static void test_code_mapped_later(void)
+{
+    static const uint32_t code[] = {
+        0xbf800000,             /* s_nop 0 */
+        0xbe8400ff, 0x12345678, /* s_mov_b32 s4, 0x12345678 */
+        0xbfb00000,             /* s_endpgm */
+    };
+    static const struct {
+        uint32_t mapped_bytes;
+        enum bw_isa_status status;
+        uint32_t pc;
+    } steps[] = {
+        {4, BW_ISA_MEMORY_FAULT, 4}, {8, BW_ISA_MEMORY_FAULT, 4},   {12, BW_ISA_MEMORY_FAULT, 12},
+        {16, BW_ISA_DONE, 0},        {12, BW_ISA_MEMORY_FAULT, 12}, {0, BW_ISA_MEMORY_FAULT, 0},
+    };
+    if (!BEGIN(1, code, 0))
+        return;
+    machine.dispatch.memory.resolve = resolve_so_far;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        code_bytes = steps[i].mapped_bytes;
+        BW_EQ(exec_run(&machine), steps[i].status);
+        if (steps[i].status != BW_ISA_DONE)
+            BW_EQ(machine.result.pc, EXEC_BASE + steps[i].pc);
+    }
     exec_machine_free(&machine);
 }
 
@@ -393,6 +464,7 @@ BW_TEST_MAIN("isa exec faults", {"groups that wait for later ones", test_groups_
              {"LDS through its aperture faults", test_flat_lds_outside},
              {"scratch out of range", test_scratch_outside},
              {"memory without the right to it", test_no_access}, {"a jump to nowhere", test_jump_away},
+             {"code written later", test_code_written_later}, {"code mapped later", test_code_mapped_later},
              {"trap, operation and register are named", test_named}, {"the edge of a mapping", test_edge},
              {"very many calls", test_many_calls}, {"stopped from outside", test_stopped_from_outside},
              {"the first fault is told", test_first_fault})
