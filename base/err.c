@@ -6,9 +6,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bellwire/text.h>
+
+enum {
+    LINE_BYTES = sizeof(struct bw_err) + 200
+}; /* all texts of a struct bw_err and what stands between them */
+
 static void copy_text(char *to, size_t to_size, const char *from)
 {
     snprintf(to, to_size, "%s", from ? from : "");
+}
+
+/* What does not fit ends with "...", so that half a path is not taken for a path. */
+__attribute__((format(printf, 3, 0))) static void format_text(char *to, size_t to_size, const char *format,
+                                                              va_list args)
+{
+    static const char cut[] = "...";
+    int length = vsnprintf(to, to_size, format, args);
+    if (length < 0 || (size_t)length < to_size)
+        return;
+    size_t end = to_size - sizeof cut;
+    while (end && ((unsigned char)to[end] & 0xc0) == 0x80) /* not within a character of UTF-8 */
+        end--;
+    memcpy(to + end, cut, sizeof cut);
 }
 
 int bw_fail(struct bw_err *err, int code, const char *subsystem, const char *what_format, ...)
@@ -21,19 +41,19 @@ int bw_fail(struct bw_err *err, int code, const char *subsystem, const char *wha
     copy_text(err->subsystem, sizeof err->subsystem, subsystem);
     va_list args;
     va_start(args, what_format);
-    vsnprintf(err->what, sizeof err->what, what_format, args);
+    format_text(err->what, sizeof err->what, what_format, args);
     va_end(args);
     return code;
 }
 
-#define FORMAT_INTO(field)                            \
-    do {                                              \
-        if (!err)                                     \
-            return;                                   \
-        va_list args;                                 \
-        va_start(args, format);                       \
-        vsnprintf(field, sizeof field, format, args); \
-        va_end(args);                                 \
+#define FORMAT_INTO(field)                              \
+    do {                                                \
+        if (!err)                                       \
+            return;                                     \
+        va_list args;                                   \
+        va_start(args, format);                         \
+        format_text(field, sizeof field, format, args); \
+        va_end(args);                                   \
     } while (0)
 
 void bw_err_expected(struct bw_err *err, const char *format, ...)
@@ -61,7 +81,7 @@ int bw_err_format(const struct bw_err *err, char *text, size_t text_size)
 {
     if (!err || err->code == 0)
         return snprintf(text, text_size, "no error");
-    char values[200] = "", elapsed[40] = "";
+    char values[200] = "", elapsed[40] = "", line[LINE_BYTES];
     if (err->expected[0] && err->observed[0])
         snprintf(values, sizeof values, ": expected %s, observed %s", err->expected, err->observed);
     else if (err->expected[0])
@@ -71,7 +91,9 @@ int bw_err_format(const struct bw_err *err, char *text, size_t text_size)
     if (err->elapsed_ns)
         snprintf(elapsed, sizeof elapsed, " after %.3f ms", (double)err->elapsed_ns / 1e6);
     const char *name = strerrorname_np(-err->code);
-    return snprintf(text, text_size, "%s%s%s: %s%s%s (%s)%s%s", err->subsystem, err->device[0] ? " " : "",
-                    err->device, err->what, values, elapsed, name ? name : "unknown errno",
-                    err->hint[0] ? ". " : "", err->hint);
+    int length = snprintf(line, sizeof line, "%s%s%s: %s%s%s (%s)%s%s", err->subsystem,
+                          err->device[0] ? " " : "", err->device, err->what, values, elapsed,
+                          name ? name : "unknown errno", err->hint[0] ? ". " : "", err->hint);
+    assert(length >= 0 && (size_t)length < sizeof line);
+    return (int)bw_text_escape(line, (size_t)length, text, text_size);
 }

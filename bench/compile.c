@@ -10,6 +10,7 @@
 #include <bellwire/tensor.h>
 
 #include "bench/bench.h"
+#include "tools/print.h"
 
 struct net {
     struct bw_tensor_graph *g;
@@ -133,8 +134,8 @@ static int case_run(const struct bw_bench_options *options, struct bw_device *de
     cJSON_AddNumberToObject(row, "again_seconds", again);
     cJSON_AddItemToArray(rows, row);
     if (options->text)
-        fprintf(options->text, "%-14s %-26s %10.4f %10.4f\n", cases[which].name, bw_device_info(device)->name,
-                cold, again);
+        bw_print(options->text, "%-14s %-26s %10.4f %10.4f\n", cases[which].name,
+                 bw_device_info(device)->name, cold, again);
     return 0;
 }
 
@@ -181,7 +182,7 @@ int bw_bench_compile(const struct bw_bench_options *options, struct cJSON **docu
 {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "results");
     if (options->text)
-        fprintf(options->text, "%-14s %-26s %10s %10s\n", "case", "device", "cold s", "again s");
+        bw_print(options->text, "%-14s %-26s %10s %10s\n", "case", "device", "cold s", "again s");
     int rc = bench_run(options, rows, err);
     if (rc) {
         cJSON_Delete(root);

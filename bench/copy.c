@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "tools/print.h"
 
 #define MEMORY_NAME "memory" /* the caller's own */
 
@@ -101,8 +102,8 @@ static void row_report(const struct bench *bench, const char *from, const char *
     cJSON_AddNumberToObject(row, "gb_per_s", gb_per_s);
     cJSON_AddItemToArray(bench->rows, row);
     if (bench->text)
-        fprintf(bench->text, "%-26s %-26s %12llu %9.3f\n", from, to, (unsigned long long)size_bytes,
-                gb_per_s);
+        bw_print(bench->text, "%-26s %-26s %12llu %9.3f\n", from, to, (unsigned long long)size_bytes,
+                 gb_per_s);
 }
 
 static const char *name_of(const struct bw_device *device)
@@ -188,7 +189,7 @@ int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **documen
     double memcpy_gb_per_s = 0;
     int rc = bench_open(&bench, options, err);
     if (!rc && bench.text)
-        fprintf(bench.text, "%-26s %-26s %12s %9s\n", "from", "to", "bytes", "GB/s");
+        bw_print(bench.text, "%-26s %-26s %12s %9s\n", "from", "to", "bytes", "GB/s");
     for (; size_bytes <= bench.bytes_max && !rc; size_bytes *= factor)
         rc = size_run(&bench, size_bytes, err);
     if (!rc)
@@ -200,7 +201,7 @@ int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **documen
     }
     cJSON_AddNumberToObject(root, "memcpy_gb_per_s", memcpy_gb_per_s);
     if (bench.text)
-        fprintf(bench.text, "memcpy, one thread: %.3f GB/s\n", memcpy_gb_per_s);
+        bw_print(bench.text, "memcpy, one thread: %.3f GB/s\n", memcpy_gb_per_s);
     *document = root;
     return 0;
 }

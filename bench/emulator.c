@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "bench/bench.h"
 #include "mock/isa/isa.h"
+#include "tools/print.h"
 
 static const uint32_t kernels_image[] = {
 #include "bench/kernels/emulator_gfx1100.inc"
@@ -220,11 +221,11 @@ static void report(struct emulator_bench *bench, const struct emulator_case *c, 
     if (!bench->text)
         return;
     if (is_start)
-        fprintf(bench->text, "%-12s %2u thread%s %10.1f ns per wave\n", c->name, bench->threads,
-                bench->threads == 1 ? " " : "s", seconds * 1e9 / (double)result->waves);
+        bw_print(bench->text, "%-12s %2u thread%s %10.1f ns per wave\n", c->name, bench->threads,
+                 bench->threads == 1 ? " " : "s", seconds * 1e9 / (double)result->waves);
     else
-        fprintf(bench->text, "%-12s %2u thread%s %10.1f M wave-instructions/s %10.3f ms\n", c->name,
-                bench->threads, bench->threads == 1 ? " " : "s", rate * 1e-6, seconds * 1e3);
+        bw_print(bench->text, "%-12s %2u thread%s %10.1f M wave-instructions/s %10.3f ms\n", c->name,
+                 bench->threads, bench->threads == 1 ? " " : "s", rate * 1e-6, seconds * 1e3);
 }
 
 /* All cases on a pool of that many threads; *log_mean the mean of the logarithms of the counted rates. */
@@ -278,7 +279,7 @@ int bw_bench_emulator(const struct bw_bench_options *options, struct cJSON **doc
     }
     cJSON_AddNumberToObject(*document, "geomean_wave_instructions_per_second", exp(log_mean));
     if (bench.text)
-        fprintf(bench.text, "geometric mean of the last eight, one thread: %.1f M wave-instructions/s\n",
-                exp(log_mean) * 1e-6);
+        bw_print(bench.text, "geometric mean of the last eight, one thread: %.1f M wave-instructions/s\n",
+                 exp(log_mean) * 1e-6);
     return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "bench/bench.h"
 #include "compiler/plan.h"
+#include "tools/print.h"
 
 enum {
     REPEATS_DEFAULT = 5,
@@ -92,8 +93,8 @@ static void row_report(const struct gemm *gemm, cJSON *rows, double gflops)
     cJSON_AddNumberToObject(row, "gflops", gflops);
     cJSON_AddItemToArray(rows, row);
     if (gemm->options->text)
-        fprintf(gemm->options->text, "%-26s %-5s %6lld %10.2f\n", bw_device_info(gemm->device)->name,
-                bw_dtype_name(gemm->dtype), (long long)gemm->size, gflops);
+        bw_print(gemm->options->text, "%-26s %-5s %6lld %10.2f\n", bw_device_info(gemm->device)->name,
+                 bw_dtype_name(gemm->dtype), (long long)gemm->size, gflops);
 }
 
 static int device_run(const struct bw_bench_options *options, const char *name, cJSON *rows,
@@ -131,7 +132,7 @@ int bw_bench_gemm(const struct bw_bench_options *options, struct cJSON **documen
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "results");
     int rc = 0;
     if (options->text)
-        fprintf(options->text, "%-26s %-5s %6s %10s\n", "device", "dtype", "n", "GFLOPS");
+        bw_print(options->text, "%-26s %-5s %6s %10s\n", "device", "dtype", "n", "GFLOPS");
     for (uint32_t i = 0; i < count && !rc; i++)
         rc = device_run(options, names[i], rows, err);
     if (rc) {

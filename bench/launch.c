@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "bench/bench.h"
+#include "tools/print.h"
 
 enum {
     NODES_DEFAULT = 200,
@@ -152,10 +153,10 @@ static void result_report(const struct chain *chain, const struct result *result
     cJSON_AddNumberToObject(row, "doorbells_per_replay", stats->doorbells);
     cJSON_AddItemToArray(rows, row);
     if (text)
-        fprintf(text, "%-28s %5u %10.1f %9.2f %7.2f %8.1f %6.2f %6.2f %6u\n", name, chain->node_count,
-                result->host_ns_per_node, result->syscalls_per_replay, result->allocations_per_replay,
-                stats->dwords / nodes, stats->waits / nodes, stats->cache_operations / nodes,
-                stats->doorbells);
+        bw_print(text, "%-28s %5u %10.1f %9.2f %7.2f %8.1f %6.2f %6.2f %6u\n", name, chain->node_count,
+                 result->host_ns_per_node, result->syscalls_per_replay, result->allocations_per_replay,
+                 stats->dwords / nodes, stats->waits / nodes, stats->cache_operations / nodes,
+                 stats->doorbells);
 }
 
 int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err)
@@ -165,8 +166,8 @@ int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **docum
     uint32_t name_count = options->device_count ? options->device_count : 1;
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "results");
     if (options->text)
-        fprintf(options->text, "%-28s %5s %10s %9s %7s %8s %6s %6s %6s\n", "device", "nodes", "ns/node",
-                "syscalls", "allocs", "dwords", "waits", "cache", "bells");
+        bw_print(options->text, "%-28s %5s %10s %9s %7s %8s %6s %6s %6s\n", "device", "nodes", "ns/node",
+                 "syscalls", "allocs", "dwords", "waits", "cache", "bells");
     int rc = 0;
     for (uint32_t i = 0; i < name_count && !rc; i++) {
         struct chain chain;

@@ -2,15 +2,52 @@
 #ifndef BW_COMPILER_IO_H
 #define BW_COMPILER_IO_H
 
+#include <stdbool.h>
+
 #include <bellwire/model.h>
 
 /* A TensorProto, SequenceProto or OptionalProto (`kind`: BW_VALUE_ARRAY or BW_VALUE_STRINGS,
  * BW_VALUE_SEQUENCE, BW_VALUE_NONE), as the ONNX tests keep them: 0 or what bw_model_load gives. The value is
  * the caller's (bw_value_free). */
+int bw_pb_parse(const uint8_t *data, uint64_t size_bytes, enum bw_value_kind kind, struct bw_value *value,
+                struct bw_err *err);
 int bw_pb_read(const char *path, enum bw_value_kind kind, struct bw_value *value, struct bw_err *err);
 
-/* A whole regular file in memory (free). -EFBIG above size_bytes_max. */
+/* Opens for reading, without ever waiting; the caller closes *fd. *size_bytes: of a regular file, 0 for a
+ * pipe. -EISDIR, -EINVAL: neither a regular file nor (where pipes is set) a pipe, and what it is instead;
+ * else as open(2). */
+int bw_file_open(const char *path, bool pipes, int *fd, uint64_t *size_bytes, struct bw_err *err);
+
+/* A whole regular file, or all that comes through a pipe, in memory (free). -EFBIG above size_bytes_max, or
+ * above BW_PIPE_BYTES_MAX through a pipe; -ETIMEDOUT: a pipe that nobody writes to (2 s), or that brings no
+ * byte for 30 s. */
 int bw_file_read(const char *path, uint64_t size_bytes_max, uint8_t **data, uint64_t *size_bytes,
                  struct bw_err *err);
+
+enum {
+    BW_PIPE_BYTES_MAX = 1 << 30, /* nothing says how much comes: a bound for memory, above any one tensor */
+    BW_WAIT_FOREVER_MS = -1,
+};
+
+/* How long a pipe may bring nothing; BW_WAIT_FOREVER_MS: as long as it likes. A regular file never waits. */
+struct bw_pipe_waits {
+    int writer_ms, byte_ms;
+};
+
+/* What is left to read of an open descriptor, which stays open. `name` stands in errors. */
+int bw_fd_read(int fd, const char *name, uint64_t size_bytes_max, struct bw_pipe_waits waits, uint8_t **data,
+               uint64_t *size_bytes, struct bw_err *err);
+
+/* One stretch of what is written to a file. */
+struct bw_file_piece {
+    const void *data;
+    uint64_t size_bytes;
+};
+
+/* Writes a file whole or not at all: beside it first, then renamed, so that a failure leaves what was there.
+ * What exists and is no regular file (a device, a pipe with a reader) is written to as it is. As the file
+ * system says. */
+int bw_file_write(const char *path, const struct bw_file_piece *pieces, uint32_t piece_count,
+                  struct bw_err *err);
 
 #endif

@@ -1,42 +1,228 @@
-/* Whole files. */
+/* Whole files: see io.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "compiler/io.h"
 
+enum {
+    WRITER_WAIT_MS = 2000, /* a script starts the writer of a FIFO in the background, and then us */
+    BYTE_WAIT_MS = 30000, /* a writer may compute or download first; as long as devices may take by default */
+    CHUNK_BYTES = 1 << 16,     /* what a pipe holds */
+    TEMPORARY_NAMES_MAX = 100, /* left by processes of our number that were killed */
+};
+
+/* ---- reading ---- */
+
+static const char *kind_name(mode_t mode)
+{
+    return S_ISREG(mode)    ? "a regular file"
+           : S_ISDIR(mode)  ? "a directory"
+           : S_ISCHR(mode)  ? "a character device"
+           : S_ISBLK(mode)  ? "a block device"
+           : S_ISFIFO(mode) ? "a pipe"
+                            : "a socket";
+}
+
+int bw_file_open(const char *path, bool pipes, int *fd, uint64_t *size_bytes, struct bw_err *err)
+{
+    struct stat status;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would wait for its writer */
+    int code = *fd < 0 || fstat(*fd, &status) ? -errno : 0;
+    if (!code) {
+        bool good = S_ISREG(status.st_mode) || (pipes && S_ISFIFO(status.st_mode));
+        code = good ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
+        *size_bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+    }
+    if (!code)
+        return 0;
+    bw_fail(err, code, "file", "%s", path);
+    if (*fd >= 0) {
+        bw_err_expected(err, pipes ? "a regular file or a pipe" : "a regular file");
+        bw_err_observed(err, "%s", kind_name(status.st_mode));
+        close(*fd);
+    }
+    return code;
+}
+
+/* Waits until a read gives something. 0, or -ETIMEDOUT with what did not come. */
+static int byte_wait(int fd, const char *name, int wait_ms, bool writer, struct bw_err *err)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    int ready;
+    do
+        ready = poll(&wait, 1, wait_ms);
+    while (ready < 0 && errno == EINTR);
+    if (ready)
+        return ready < 0 ? bw_fail(err, -errno, "file", "%s", name) : 0;
+    bw_fail(err, -ETIMEDOUT, "file",
+            writer ? "%s: its writer wrote nothing" : "%s: nobody writes to this pipe", name);
+    if (err)
+        err->elapsed_ns = (uint64_t)wait_ms * 1000000;
+    return -ETIMEDOUT;
+}
+
+/* One read into [bytes, bytes + room): what came, 0 at the end, -errno. */
+static ssize_t read_some(int fd, const char *name, char *bytes, uint64_t room, struct bw_pipe_waits waits,
+                         bool begun, struct bw_err *err)
+{
+    for (bool waited = begun;;) {
+        ssize_t got = read(fd, bytes, room);
+        if (got > 0 || (got == 0 && (waited || waits.writer_ms == BW_WAIT_FOREVER_MS)))
+            return got;
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno != EAGAIN)
+            return bw_fail(err, -errno, "file", "%s", name);
+        int code = byte_wait(fd, name, got ? waits.byte_ms : waits.writer_ms, got != 0, err);
+        if (code)
+            return code;
+        waited = true;
+    }
+}
+
+/* room_bytes: how much probably comes. */
+static int read_all(int fd, const char *name, uint64_t size_bytes_max, struct bw_pipe_waits waits,
+                    uint64_t room_bytes, uint8_t **data, uint64_t *size_bytes, struct bw_err *err)
+{
+    uint64_t size = 0, capacity = 0;
+    char *bytes = NULL;
+    ssize_t got;
+    do {
+        if (size == capacity) {
+            capacity = capacity ? capacity * 2 : room_bytes;
+            char *grown = realloc(bytes, capacity);
+            if (!grown) {
+                free(bytes);
+                return bw_fail(err, -ENOMEM, "file", "%s: room for %llu bytes", name,
+                               (unsigned long long)capacity);
+            }
+            bytes = grown;
+        }
+        got = read_some(fd, name, bytes + size, capacity - size, waits, size > 0, err);
+        size += got > 0 ? (uint64_t)got : 0;
+        if (size > size_bytes_max)
+            got = bw_fail(err, -EFBIG, "file", "%s has more than %llu bytes", name,
+                          (unsigned long long)size_bytes_max);
+    } while (got > 0);
+    if (got < 0) {
+        free(bytes);
+        return (int)got;
+    }
+    *data = (uint8_t *)bytes;
+    *size_bytes = size;
+    return 0;
+}
+
+int bw_fd_read(int fd, const char *name, uint64_t size_bytes_max, struct bw_pipe_waits waits, uint8_t **data,
+               uint64_t *size_bytes, struct bw_err *err)
+{
+    return read_all(fd, name, size_bytes_max, waits, CHUNK_BYTES, data, size_bytes, err);
+}
+
 int bw_file_read(const char *path, uint64_t size_bytes_max, uint8_t **data, uint64_t *size_bytes,
                  struct bw_err *err)
 {
+    static const struct bw_pipe_waits waits = {WRITER_WAIT_MS, BYTE_WAIT_MS};
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0; /* a FIFO would wait for its writer */
-    if (fd < 0)
-        return bw_fail(err, -errno, "file", "%s", path);
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode))
-        rc = bw_fail(err, -EINVAL, "file", "%s is no regular file", path);
-    else if ((uint64_t)status.st_size > size_bytes_max)
-        rc = bw_fail(err, -EFBIG, "file", "%s has more than %llu bytes", path,
-                     (unsigned long long)size_bytes_max);
-    uint64_t wanted = rc ? 0 : (uint64_t)status.st_size, have = 0;
-    uint8_t *bytes = rc ? NULL : malloc(wanted ? wanted : 1);
-    if (!rc && !bytes)
-        rc = bw_fail(err, -ENOMEM, "file", "%s", path);
-    while (!rc && have < wanted) {
-        ssize_t got = read(fd, bytes + have, wanted - have);
-        if (got < 0 && errno != EINTR)
-            rc = bw_fail(err, -errno, "file", "%s", path);
-        else if (got == 0)
-            rc = bw_fail(err, -EIO, "file", "%s became shorter while it was read", path);
-        have += got > 0 ? (uint64_t)got : 0;
-    }
-    close(fd);
-    if (rc) {
-        free(bytes);
+    uint64_t expected_bytes = 0;
+    int fd, rc = bw_file_open(path, true, &fd, &expected_bytes, err);
+    if (rc)
         return rc;
+    bool pipe = fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+    uint64_t most = pipe && size_bytes_max > BW_PIPE_BYTES_MAX ? BW_PIPE_BYTES_MAX : size_bytes_max;
+    if (expected_bytes > most)
+        rc = bw_fail(err, -EFBIG, "file", "%s has more than %llu bytes", path, (unsigned long long)most);
+    else /* one more: room for the read that finds the end */
+        rc = read_all(fd, path, most, waits, pipe ? CHUNK_BYTES : expected_bytes + 1, data, size_bytes, err);
+    close(fd);
+    return rc;
+}
+
+/* ---- writing ---- */
+
+/* A pipe may be full for a while; -errno, without an error record. */
+static int write_all(int fd, const struct bw_file_piece *piece)
+{
+    for (uint64_t done = 0; done < piece->size_bytes;) {
+        ssize_t put = write(fd, (const char *)piece->data + done, piece->size_bytes - done);
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
+        if (put < 0 && errno == EAGAIN && poll(&wait, 1, BYTE_WAIT_MS) == 0)
+            return -ETIMEDOUT;
+        if (put < 0 && errno != EINTR && errno != EAGAIN)
+            return -errno;
+        done += put > 0 ? (uint64_t)put : 0;
     }
-    *data = bytes;
-    *size_bytes = wanted;
     return 0;
+}
+
+/* Writes and closes: an error may show as late as that. */
+static int write_pieces(int fd, const struct bw_file_piece *pieces, uint32_t piece_count)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < piece_count && !code; i++)
+        code = write_all(fd, &pieces[i]);
+    if (close(fd) && !code)
+        code = -errno;
+    return code;
+}
+
+/* Creates a file of a name that nobody has, in the directory of path. The descriptor or -errno; *name is the
+ * caller's. */
+static int temporary_create(const char *path, char **name)
+{
+    const char *slash = strrchr(path, '/');
+    int directory_bytes = slash ? (int)(slash - path) + 1 : 0, fd = -1;
+    *name = NULL;
+    for (unsigned i = 0; i < TEMPORARY_NAMES_MAX; i++) {
+        free(*name);
+        if (asprintf(name, "%.*s.bellwire-%d-%u", directory_bytes, path, (int)getpid(), i) < 0) {
+            *name = NULL;
+            return -ENOMEM;
+        }
+        fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            break;
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+static int write_beside(const char *path, const struct stat *old, const struct bw_file_piece *pieces,
+                        uint32_t piece_count)
+{
+    char *temporary = NULL;
+    int fd = temporary_create(path, &temporary), code = fd < 0 ? fd : 0;
+    if (!code && old)
+        fchmod(fd, old->st_mode & 07777); /* who may not keep the mode gets the usual one */
+    if (!code)
+        code = write_pieces(fd, pieces, piece_count);
+    if (!code && rename(temporary, path))
+        code = -errno;
+    if (code && fd >= 0)
+        unlink(temporary);
+    free(temporary);
+    return code;
+}
+
+int bw_file_write(const char *path, const struct bw_file_piece *pieces, uint32_t piece_count,
+                  struct bw_err *err)
+{
+    struct stat status;
+    bool exists = stat(path, &status) == 0;
+    int code = exists || errno == ENOENT ? 0 : -errno;
+    if (!code && exists && !S_ISREG(status.st_mode)) {
+        int fd =
+            open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would wait for its reader */
+        code = fd < 0 ? -errno : write_pieces(fd, pieces, piece_count);
+    } else if (!code) {
+        char *target = exists ? realpath(path, NULL) : NULL; /* a link stays one */
+        code = write_beside(target ? target : path, exists ? &status : NULL, pieces, piece_count);
+        free(target);
+    }
+    return code ? bw_fail(err, code, "file", "%s cannot be written", path) : 0;
 }

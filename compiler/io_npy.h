@@ -13,7 +13,7 @@ int bw_npy_parse(const char *name, const uint8_t *data, uint64_t size_bytes, str
 int bw_npy_read(const char *path, struct bw_value *value, struct bw_err *err);
 
 /* Writes an array or strings ('S', padded to the longest) as version 1.0, C order. -EINVAL: a sequence or an
- * empty optional; else as the file system says. A file that cannot be written whole is removed. */
+ * empty optional; else as the file system says. A file is written whole or not at all (bw_file_write). */
 int bw_npy_write(const char *path, const struct bw_value *value, struct bw_err *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* Writing .npy: see io_npy.h. */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
+#include "compiler/io.h"
 #include "compiler/io_npy.h"
 
 enum {
@@ -31,68 +31,58 @@ static uint64_t longest(const struct bw_array *strings)
     return most;
 }
 
-static bool header_write(FILE *file, const struct bw_array *array, uint64_t string_bytes)
+/* Preamble and header. */
+static void header_make(struct bw_text *text, const struct bw_array *array, uint64_t string_bytes)
 {
-    struct bw_text text = {0};
+    static const uint8_t preamble[PREAMBLE_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
+    bw_text_add_bytes(text, (const char *)preamble, sizeof preamble);
     if (string_bytes)
-        bw_text_add(&text, "{'descr': '|S%llu'", (unsigned long long)string_bytes);
+        bw_text_add(text, "{'descr': '|S%llu'", (unsigned long long)string_bytes);
     else
-        bw_text_add(&text, "{'descr': '%s'", descr_of(array->dtype));
-    bw_text_add(&text, ", 'fortran_order': False, 'shape': (");
+        bw_text_add(text, "{'descr': '%s'", descr_of(array->dtype));
+    bw_text_add(text, ", 'fortran_order': False, 'shape': (");
     for (uint32_t i = 0; i < array->rank; i++)
-        bw_text_add(&text, "%s%lld%s", i ? " " : "", (long long)array->dims[i],
+        bw_text_add(text, "%s%lld%s", i ? " " : "", (long long)array->dims[i],
                     i + 1 < array->rank || i == 0 ? "," : "");
-    bw_text_add(&text, "), }");
-    size_t end = PREAMBLE_BYTES + text.length + 1;
-    bw_text_add(&text, "%*s\n", (int)((DATA_ALIGNMENT - end % DATA_ALIGNMENT) % DATA_ALIGNMENT), "");
-    const uint8_t preamble[PREAMBLE_BYTES] = {
-        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)text.length, (uint8_t)(text.length >> 8),
-    };
-    bool written = !text.failed && fwrite(preamble, 1, sizeof preamble, file) == sizeof preamble &&
-                   fwrite(text.data, 1, text.length, file) == text.length;
-    bw_text_free(&text);
-    return written;
+    bw_text_add(text, "), }");
+    size_t end = text->length + 1;
+    bw_text_add(text, "%*s\n", (int)((DATA_ALIGNMENT - end % DATA_ALIGNMENT) % DATA_ALIGNMENT), "");
+    if (text->failed)
+        return;
+    text->data[PREAMBLE_BYTES - 2] = (char)(text->length - PREAMBLE_BYTES);
+    text->data[PREAMBLE_BYTES - 1] = (char)((text->length - PREAMBLE_BYTES) >> 8);
 }
 
-static bool strings_write(FILE *file, const struct bw_array *strings, uint64_t string_bytes)
+/* Strings padded to the same size. NULL: no memory. */
+static char *strings_pad(const struct bw_array *strings, uint64_t string_bytes, uint64_t *size_bytes)
 {
     const struct bw_string *string = strings->data;
-    for (int64_t i = 0; i < bw_array_elements(strings); i++) {
-        if (fwrite(string[i].data, 1, string[i].size_bytes, file) != string[i].size_bytes)
-            return false;
-        for (uint64_t pad = string[i].size_bytes; pad < string_bytes; pad++)
-            if (putc(0, file) == EOF)
-                return false;
-    }
-    return true;
-}
-
-static bool elements_write(FILE *file, const struct bw_array *array)
-{
-    size_t bytes = (size_t)bw_array_elements(array) * bw_dtype_bytes(array->dtype);
-    return !bytes || fwrite(array->data, 1, bytes, file) == bytes;
+    uint64_t count = (uint64_t)bw_array_elements(strings);
+    char *padded = calloc(count ? count : 1, string_bytes);
+    for (uint64_t i = 0; padded && i < count; i++)
+        if (string[i].size_bytes)
+            memcpy(padded + i * string_bytes, string[i].data, string[i].size_bytes);
+    *size_bytes = count * string_bytes;
+    return padded;
 }
 
 int bw_npy_write(const char *path, const struct bw_value *value, struct bw_err *err)
 {
-    bool text = value->kind == BW_VALUE_STRINGS;
-    if (!text && (value->kind != BW_VALUE_ARRAY || !bw_dtype_bytes(value->array.dtype)))
+    bool strings = value->kind == BW_VALUE_STRINGS;
+    if (!strings && (value->kind != BW_VALUE_ARRAY || !bw_dtype_bytes(value->array.dtype)))
         return bw_fail(err, -EINVAL, "npy", "%s: a sequence or an empty optional is no array", path);
-    FILE *file = fopen(path, "wbe");
-    if (!file)
-        return bw_fail(err, -errno, "npy", "%s", path);
-    uint64_t string_bytes = text ? longest(&value->array) : 0;
-    errno = 0;
-    bool written =
-        header_write(file, &value->array, string_bytes) &&
-        (text ? strings_write(file, &value->array, string_bytes) : elements_write(file, &value->array));
-    int code = errno;
-    if (fclose(file)) {
-        code = errno;
-        written = false;
-    }
-    if (written)
-        return 0;
-    unlink(path);
-    return bw_fail(err, code ? -code : -EIO, "npy", "%s", path);
+    uint64_t string_bytes = strings ? longest(&value->array) : 0;
+    struct bw_text header = {0};
+    header_make(&header, &value->array, string_bytes);
+    struct bw_file_piece pieces[2] = {{header.data, header.length}};
+    pieces[1] = (struct bw_file_piece){value->array.data, (uint64_t)bw_array_elements(&value->array) *
+                                                              bw_dtype_bytes(value->array.dtype)};
+    char *padded = strings ? strings_pad(&value->array, string_bytes, &pieces[1].size_bytes) : NULL;
+    if (strings)
+        pieces[1].data = padded;
+    int rc = header.failed || (strings && !padded) ? bw_fail(err, -ENOMEM, "npy", "%s", path)
+                                                   : bw_file_write(path, pieces, 2, err);
+    free(padded);
+    bw_text_free(&header);
+    return rc;
 }

@@ -120,6 +120,15 @@ static int read_container(struct reader *r, struct bw_bytes message, bool sequen
     return rc;
 }
 
+int bw_pb_parse(const uint8_t *data, uint64_t size_bytes, enum bw_value_kind kind, struct bw_value *value,
+                struct bw_err *err)
+{
+    struct reader r = {.file = {data, size_bytes}, .err = err};
+    if (kind == BW_VALUE_SEQUENCE || kind == BW_VALUE_NONE)
+        return read_container(&r, r.file, kind == BW_VALUE_SEQUENCE, value);
+    return read_tensor(&r, r.file, value);
+}
+
 int bw_pb_read(const char *path, enum bw_value_kind kind, struct bw_value *value, struct bw_err *err)
 {
     uint8_t *data = NULL;
@@ -127,11 +136,7 @@ int bw_pb_read(const char *path, enum bw_value_kind kind, struct bw_value *value
     int rc = bw_file_read(path, FILE_BYTES_MAX, &data, &size_bytes, err);
     if (rc)
         return rc;
-    struct reader r = {.file = {data, size_bytes}, .err = err};
-    if (kind == BW_VALUE_SEQUENCE || kind == BW_VALUE_NONE)
-        rc = read_container(&r, r.file, kind == BW_VALUE_SEQUENCE, value);
-    else
-        rc = read_tensor(&r, r.file, value);
+    rc = bw_pb_parse(data, size_bytes, kind, value, err);
     free(data);
     return rc;
 }

@@ -3,12 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "compiler/io.h"
 
 /* ---- loading ---- */
 
@@ -103,24 +103,24 @@ static struct bw_model *model_new(struct bw_err *err)
 
 static int map_file(struct bw_model *model, const char *path, struct bw_err *err)
 {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for its writer */
-    if (fd < 0)
-        return bw_fail(err, -errno, "onnx", "%s", path);
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
-        close(fd);
-        return bw_fail(err, -EINVAL, "onnx", "%s is no regular file", path);
-    }
-    if (status.st_size == 0) {
+    int fd;
+    uint64_t size_bytes = 0;
+    int code =
+        bw_file_open(path, false, &fd, &size_bytes, err); /* weights stay in the file: a pipe is none */
+    if (code == -EINVAL)
+        bw_err_hint(err, "save the model to a file first");
+    if (code)
+        return code;
+    if (size_bytes == 0) {
         close(fd);
         return bw_fail(err, -EBADMSG, "onnx", "%s is empty", path);
     }
-    void *address = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    int code = -errno;
+    void *address = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    code = -errno;
     close(fd);
     if (address == MAP_FAILED)
         return bw_fail(err, code, "onnx", "%s cannot be mapped", path);
-    model->mapping = (struct bw_onnx_mapping){address, (uint64_t)status.st_size};
+    model->mapping = (struct bw_onnx_mapping){address, size_bytes};
     return 0;
 }
 

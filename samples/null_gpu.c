@@ -149,7 +149,9 @@ int main(void)
     struct bw_err err;
     struct bw_region bar, memory;
     if (bw_mock_pci_create(devices, 1, &sys, &err)) {
-        fprintf(stderr, "null_gpu: %s\n", err.what);
+        char line[600];
+        bw_err_format(&err, line, sizeof line);
+        fprintf(stderr, "null_gpu: %s\n", line);
         return 1;
     }
     int config = sys->ops->open(sys, "/sys/bus/pci/devices/0000:01:00.0/config", 2);

@@ -6,6 +6,7 @@
  * MODEL and KEYS: ch_PP-OCRv4_rec_infer.onnx and ppocr_keys_v1.txt (scripts/fetch-models.sh). Ends with 0
  * when both read the same text. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <bellwire/mock.h>
 #include <bellwire/model.h>
 #include <bellwire/picture.h>
+#include <bellwire/text.h>
 
 enum {
     HEIGHT = 48,     /* of the model's pictures */
@@ -22,9 +24,30 @@ enum {
     WIDTH_STEP = 32, /* wider pictures are padded to a multiple of this, so that few shapes are compiled */
     WIDTH_MAX = 8192,
     TEXT_BYTES_MAX = 4 * (WIDTH_MAX / 8) + 1,
+    LINE_BYTES = 2048, /* of an error or a path */
 };
 
 static const double difference_max = 1e-3; /* between two devices: what onnxruntime's own tests allow */
+
+struct line {
+    char text[LINE_BYTES];
+};
+
+/* Names of files may hold anything; a terminal should not. */
+static struct line escaped(const char *text)
+{
+    struct line line;
+    bw_text_escape(text, strlen(text), line.text, sizeof line.text);
+    return line;
+}
+
+static int fail(const struct bw_err *err)
+{
+    struct line line;
+    bw_err_format(err, line.text, sizeof line.text);
+    fprintf(stderr, "ocr: %s\n", line.text);
+    return 1;
+}
 
 /* ---- the picture: height 48, width in proportion, (v / 255 - 0.5) / 0.5, blue first ---- */
 
@@ -81,7 +104,8 @@ struct keys {
 
 static int keys_read(const char *path, struct keys *keys)
 {
-    FILE *file = fopen(path, "rb");
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO would wait for its writer */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
     long size = file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
     keys->text = size >= 0 && size < 1 << 24 ? calloc((size_t)size + 1, 1) : NULL;
     if (keys->text)
@@ -98,7 +122,7 @@ static int keys_read(const char *path, struct keys *keys)
         at = next;
     }
     if (!keys->lines)
-        fprintf(stderr, "ocr: %s: cannot be read\n", path);
+        fprintf(stderr, "ocr: %s: cannot be read\n", escaped(path).text);
     return keys->lines ? 0 : 1;
 }
 
@@ -125,9 +149,10 @@ static void decode(const struct bw_array *scores, const struct keys *keys, struc
         for (int64_t class = 1; class < classes; class ++)
             best = row[class] > row[best] ? class : best;
         if (best && best != last) {
-            int added =
-                snprintf(reading->text + length, sizeof reading->text - length, "%s", keys_at(keys, best));
-            length += (size_t)added < sizeof reading->text - length ? (size_t)added : 0;
+            const char *key = keys_at(keys, best);
+            size_t room = sizeof reading->text - length,
+                   added = bw_text_escape(key, strlen(key), reading->text + length, room);
+            length += added < room ? added : 0;
             sum += (double)row[best];
             kept++;
         }
@@ -198,12 +223,7 @@ static int open_and_read(struct bw_ctx *ctx, const char *name, const char *path,
     if (!rc)
         rc = read_on(device, path, picture, keys, result, &err);
     bw_device_close(device);
-    if (rc) {
-        char line[640];
-        bw_err_format(&err, line, sizeof line);
-        fprintf(stderr, "ocr: %s\n", line);
-    }
-    return rc;
+    return rc ? fail(&err) : 0;
 }
 
 /* ---- the report ---- */
@@ -211,9 +231,10 @@ static int open_and_read(struct bw_ctx *ctx, const char *name, const char *path,
 static double largest_difference(const struct bw_array *a, const struct bw_array *b)
 {
     double largest = 0;
-    for (int64_t i = 0; i < bw_array_elements(a); i++)
-        largest =
-            fmax(largest, fabs((double)((const float *)a->data)[i] - (double)((const float *)b->data)[i]));
+    for (int64_t i = 0; i < bw_array_elements(a); i++) {
+        double apart = fabs((double)((const float *)a->data)[i] - (double)((const float *)b->data)[i]);
+        largest = isnan(apart) ? INFINITY : fmax(largest, apart);
+    }
     return largest;
 }
 
@@ -254,21 +275,18 @@ static int ocr(struct bw_ctx *ctx, const char *name, char **paths)
     struct bw_picture picture = {0};
     struct bw_err err = {0};
     int width = 0, failed = keys_read(paths[1], &keys);
-    if (!failed && bw_png_read(paths[2], &picture, &err)) {
-        char line[640];
-        bw_err_format(&err, line, sizeof line);
-        fprintf(stderr, "ocr: %s\n", line);
-        failed = 1;
-    }
+    if (!failed && bw_png_read(paths[2], &picture, &err))
+        failed = fail(&err);
     float *tensor = failed ? NULL : picture_tensor(&picture, &width);
     if (!failed && !tensor)
-        fprintf(stderr, "ocr: %s: %u x %u is no line of text\n", paths[2], picture.width, picture.height);
+        fprintf(stderr, "ocr: %s: %u x %u is no line of text\n", escaped(paths[2]).text, picture.width,
+                picture.height);
     struct bw_value value = {
         .kind = BW_VALUE_ARRAY,
         .array = {.dtype = BW_F32, .rank = 4, .dims = {1, 3, HEIGHT, width}, .data = tensor}};
     if (tensor)
-        printf("picture     %s, %u x %u, read as 1x3x%dx%d\n", paths[2], picture.width, picture.height,
-               HEIGHT, width);
+        printf("picture     %s, %u x %u, read as 1x3x%dx%d\n", escaped(paths[2]).text, picture.width,
+               picture.height, HEIGHT, width);
     failed = !tensor || open_and_read(ctx, name, paths[0], &value, &keys, &device) ||
              open_and_read(ctx, "host:0", paths[0], &value, &keys, &host) || report(&device, &host);
     bw_value_free(&device.scores);
@@ -300,11 +318,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: ocr MODEL.onnx KEYS.txt PICTURE.png [--device DEV]\n");
         return 2;
     }
-    if (bw_ctx_config_from_environment(&config, &err) || bw_ctx_create(&config, &ctx, &err)) {
-        fprintf(stderr, "ocr: %s\n", err.what);
-        return 1;
-    }
+    if (bw_ctx_config_from_environment(&config, &err) || bw_ctx_create(&config, &ctx, &err))
+        return fail(&err);
     int failed = ocr(ctx, device ? device : config.device ? config.device : "mockkfd+amd@gfx1100", paths);
     bw_ctx_destroy(ctx);
+    if (!failed && fflush(stdout)) {
+        bw_fail(&err, -errno, "file", "standard output cannot be written");
+        failed = fail(&err);
+    }
     return failed != 0;
 }

@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "compiler/io.h"
 #include "compiler/llvm/assemble.h"
 #include "tools/tool.h"
 
@@ -12,14 +15,45 @@ enum { SOURCE_BYTES_MAX = 64 << 20 }; /* a hand-written file; more is a mistake 
 static int write_object(const char *path, const void *object, uint64_t object_bytes)
 {
     struct bw_err err = {0};
-    FILE *file = fopen(path, "wb");
-    int failed = !file || fwrite(object, 1, object_bytes, file) != object_bytes;
-    if (file && fclose(file))
-        failed = 1;
-    if (!failed)
-        return BW_TOOL_DONE;
-    bw_fail(&err, -errno, "asm", "%s", path);
-    return bw_tool_fail(&err);
+    const struct bw_file_piece piece = {object, object_bytes};
+    return bw_file_write(path, &piece, 1, &err) ? bw_tool_fail(&err) : BW_TOOL_DONE;
+}
+
+/* LLVM prints some of what it refuses to standard error: while it runs, a file in memory takes that place. */
+struct stderr_capture {
+    int saved, file;
+};
+
+static struct stderr_capture stderr_capture_begin(void)
+{
+    struct stderr_capture capture = {.saved = dup(STDERR_FILENO),
+                                     .file = memfd_create("stderr", MFD_CLOEXEC)};
+    if (capture.saved >= 0 && capture.file >= 0)
+        dup2(capture.file, STDERR_FILENO);
+    return capture;
+}
+
+/* The first line that was printed: empty when none was. */
+static void stderr_capture_end(const struct stderr_capture *capture, char *line, size_t line_bytes)
+{
+    ssize_t got = pread(capture->file, line, line_bytes - 1, 0);
+    line[got > 0 ? got : 0] = 0;
+    line[strcspn(line, "\n")] = 0;
+    if (capture->saved >= 0)
+        dup2(capture->saved, STDERR_FILENO);
+    close(capture->saved);
+    close(capture->file);
+}
+
+/* "<inline asm>:3:1: why" is about the file. */
+static void name_file(struct bw_err *err, const char *source)
+{
+    static const char llvm_name[] = "<inline asm>";
+    char why[sizeof err->what];
+    if (strncmp(err->what, llvm_name, strlen(llvm_name)) != 0)
+        return;
+    snprintf(why, sizeof why, "%s", err->what + strlen(llvm_name));
+    bw_fail(err, err->code, "asm", "%s%s", source, why);
 }
 
 static int assemble(const char *arch, const char *source, const char *output)
@@ -27,11 +61,17 @@ static int assemble(const char *arch, const char *source, const char *output)
     struct bw_err err = {0};
     void *text = NULL, *object = NULL;
     uint64_t text_bytes, object_bytes;
+    char printed[160];
     if (bw_tool_read_file(source, SOURCE_BYTES_MAX, &text, &text_bytes, &err))
         return bw_tool_fail(&err);
-    int status = bw_llvm_assemble(arch, text, text_bytes, &object, &object_bytes, &err)
-                     ? bw_tool_fail(&err)
-                     : write_object(output, object, object_bytes);
+    struct stderr_capture capture = stderr_capture_begin();
+    int rc = bw_llvm_assemble(arch, text, text_bytes, &object, &object_bytes, &err);
+    stderr_capture_end(&capture, printed, sizeof printed);
+    if (rc)
+        name_file(&err, source);
+    if (rc && printed[0] && !err.hint[0])
+        bw_err_hint(&err, "%s", printed);
+    int status = rc ? bw_tool_fail(&err) : write_object(output, object, object_bytes);
     free(text);
     free(object);
     return status;

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "iface/name.h"
+#include "tools/print.h"
 #include "tools/tool.h"
 
 static const struct {
@@ -28,7 +29,7 @@ struct names {
 static int list_benches(void)
 {
     for (size_t i = 0; i < BW_COUNT_OF(benches); i++)
-        fprintf(stderr, "  %-9s %s\n", benches[i].name, benches[i].summary);
+        bw_print(stderr, "  %-9s %s\n", benches[i].name, benches[i].summary);
     return BW_TOOL_USAGE;
 }
 
@@ -103,10 +104,10 @@ int bw_tool_bench(int argc, char **argv)
     while (name && which < BW_COUNT_OF(benches) && strcmp(name, benches[which].name))
         which++;
     if (!name || which == BW_COUNT_OF(benches)) {
-        fprintf(stderr,
-                name ? "bellwire bench: no bench named '%s'; there are:\n"
-                     : "bellwire bench: a name is needed; there are:\n",
-                name);
+        bw_print(stderr,
+                 name ? "bellwire bench: no bench named '%s'; there are:\n"
+                      : "bellwire bench: a name is needed; there are:\n",
+                 name);
         return list_benches();
     }
     struct names *names = calloc(1, sizeof *names);

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "compiler/plan.h"
+#include "tools/print.h"
 #include "tools/progress.h"
 #include "tools/run.h"
 #include "tools/tool.h"
@@ -147,7 +148,7 @@ static void summary_report(const struct compile *compile, const struct summary *
     cJSON_AddNumberToObject(document, "launches", (double)summary->schedule->kernels.count);
     cJSON *rows = cJSON_AddArrayToObject(document, "kernels");
     if (!compile->run.json)
-        printf("%-36s %8s %7s %20s %6s\n", "kernel", "launches", "bytes", "groups", "items");
+        bw_print(stdout, "%-36s %8s %7s %20s %6s\n", "kernel", "launches", "bytes", "groups", "items");
     for (uint32_t i = 0; i < summary->job_count; i++) {
         const struct bw_compiled *compiled = &summary->jobs[i].compiled;
         uint32_t launches = 0;
@@ -157,8 +158,8 @@ static void summary_report(const struct compile *compile, const struct summary *
         snprintf(groups, sizeof groups, "%u,%u,%u", compiled->group_count[0], compiled->group_count[1],
                  compiled->group_count[2]);
         if (!compile->run.json)
-            printf("%-36s %8u %7llu %20s %6u\n", compiled->name, launches,
-                   (unsigned long long)compiled->object.size_bytes, groups, compiled->item_count);
+            bw_print(stdout, "%-36s %8u %7llu %20s %6u\n", compiled->name, launches,
+                     (unsigned long long)compiled->object.size_bytes, groups, compiled->item_count);
         cJSON *row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "name", compiled->name);
         cJSON_AddNumberToObject(row, "launches", launches);
@@ -170,8 +171,8 @@ static void summary_report(const struct compile *compile, const struct summary *
         return;
     }
     cJSON_Delete(document);
-    printf("%u kernels, %zu launches, for %s\n", summary->job_count, summary->schedule->kernels.count,
-           compile->arch);
+    bw_print(stdout, "%u kernels, %zu launches, for %s\n", summary->job_count,
+             summary->schedule->kernels.count, compile->arch);
 }
 
 /* ---- what was asked for ---- */
@@ -210,7 +211,7 @@ static int execute(struct compile *compile)
     if (!rc && !dumps_any)
         summary_report(compile, &summary);
     else if (!rc)
-        fputs(bw_text_string(&text), stdout);
+        bw_print_lines(stdout, bw_text_string(&text));
     bw_text_free(&text);
     summary_free(&summary);
     return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;

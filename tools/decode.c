@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/sdma.h"
+#include "tools/print.h"
 #include "tools/tool.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 }; /* the largest ring is 16 MiB, as hexadecimal text 40 MiB */
@@ -110,7 +111,7 @@ int bw_tool_decode(int argc, char **argv)
     }
     struct bw_text text = {0};
     uint64_t problems = printers[which].print(words.data, words.count, &text);
-    fputs(bw_text_string(&text), stdout);
+    bw_print_lines(stdout, bw_text_string(&text));
     bw_text_free(&text);
     bw_vec_free(&words);
     return problems ? BW_TOOL_FAILED : BW_TOOL_DONE;

@@ -4,6 +4,7 @@
 
 #include <bellwire/device.h>
 
+#include "tools/print.h"
 #include "tools/tool.h"
 
 int bw_tool_context(struct bw_ctx **ctx)
@@ -29,6 +30,6 @@ int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **de
     }
     const struct bw_device_info *info = bw_device_info(*device);
     if (!option && !bw_ctx_config(ctx)->device && info->mock)
-        fprintf(stderr, "bellwire: no GPU in this machine: using the mock %s\n", info->name);
+        bw_print(stderr, "bellwire: no GPU in this machine: using the mock %s\n", info->name);
     return BW_TOOL_DONE;
 }

@@ -3,6 +3,7 @@
 
 #include <bellwire/device.h>
 
+#include "tools/print.h"
 #include "tools/tool.h"
 
 static int print_row(void *user, const struct bw_device_listing *listing)
@@ -13,11 +14,11 @@ static int print_row(void *user, const struct bw_device_listing *listing)
         snprintf(memory, sizeof memory, "%.1f GiB", (double)info->vram_bytes / 0x1p30);
     else if (info->vram_bytes)
         snprintf(memory, sizeof memory, "%.0f MiB", (double)info->vram_bytes / 0x1p20);
-    printf("%-24s %-8s %9s  ", info->name, info->arch[0] ? info->arch : "-", memory);
+    bw_print(stdout, "%-24s %-8s %9s  ", info->name, info->arch[0] ? info->arch : "-", memory);
     if (listing->usable)
-        printf("%s%s\n", info->product[0] ? info->product : "usable", info->mock ? " (mock)" : "");
+        bw_print(stdout, "%s%s\n", info->product[0] ? info->product : "usable", info->mock ? " (mock)" : "");
     else
-        printf("%s%snot usable: %s\n", info->product, info->product[0] ? ", " : "", listing->why);
+        bw_print(stdout, "%s%snot usable: %s\n", info->product, info->product[0] ? ", " : "", listing->why);
     return 0;
 }
 
@@ -51,7 +52,7 @@ int bw_tool_devices(int argc, char **argv)
         return status;
     struct bw_err err = {0};
     if (!args.json)
-        printf("%-24s %-8s %9s\n", "name", "arch", "memory");
+        bw_print(stdout, "%-24s %-8s %9s\n", "name", "arch", "memory");
     cJSON *document = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(document, "devices");
     int code =
         args.json ? bw_device_list(ctx, add_row, rows, &err) : bw_device_list(ctx, print_row, NULL, &err);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "mock/isa/isa.h"
+#include "tools/print.h"
 #include "tools/tool.h"
 
 enum { FILE_BYTES_MAX = 1 << 30 };
@@ -23,13 +24,13 @@ static void print_code(const struct bw_isa *isa, const uint8_t *code, uint64_t c
             bw_text_add(&text, "<not an instruction>");
             *illegal = true;
         }
-        printf("%08llx:", (unsigned long long)(address + at));
+        bw_print(stdout, "%08llx:", (unsigned long long)(address + at));
         for (unsigned i = 0; i + 4 <= length; i += 4) {
             uint32_t word;
             memcpy(&word, code + at + i, sizeof word);
-            printf(" %08x", word);
+            bw_print(stdout, " %08x", word);
         }
-        printf("%*s %s\n", 28 - (int)(length / 4) * 9, "", bw_text_string(&text));
+        bw_print(stdout, "%*s %s\n", 28 - (int)(length / 4) * 9, "", bw_text_string(&text));
         bw_text_free(&text);
         at += length;
     }

@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "compiler/io_npy.h"
 #include "tools/launch.h"
+#include "tools/print.h"
 #include "tools/tool.h"
 
 enum { OBJECT_BYTES_MAX = 1 << 30 };
@@ -127,7 +128,9 @@ static int report_buffers(struct launch *launch, cJSON *rows, struct bw_err *err
         char name[16], *path = NULL;
         snprintf(name, sizeof name, "arg%u", i);
         if (launch->output)
-            rc = bw_tool_write_npy(launch->output, name, &argument->value, &path, err);
+            rc = bw_tool_npy_path(launch->output, name, "", &path, err);
+        if (path)
+            rc = bw_npy_write(path, &argument->value, err);
         if (rc) {
             free(path);
             return rc;
@@ -137,7 +140,7 @@ static int report_buffers(struct launch *launch, cJSON *rows, struct bw_err *err
         if (path)
             cJSON_AddStringToObject(row, "file", path);
         if (!launch->json) {
-            printf("%s %s: ", name, bw_tool_type(&argument->value).text);
+            bw_print(stdout, "%s %s: ", name, bw_tool_type(&argument->value).text);
             bw_tool_print_elements(stdout, &argument->value.array);
         }
         free(path);
@@ -163,12 +166,12 @@ static int report(struct launch *launch, struct bw_err *err)
     }
     cJSON_Delete(document);
     if (!rc)
-        printf("%s on %s: %.6f s", kernel, device, launch->seconds);
+        bw_print(stdout, "%s on %s: %.6f s", kernel, device, launch->seconds);
     if (!rc && mock)
-        printf(", %llu wave-instructions in %llu waves", (unsigned long long)stats.wave_instructions,
-               (unsigned long long)stats.waves);
+        bw_print(stdout, ", %llu wave-instructions in %llu waves",
+                 (unsigned long long)stats.wave_instructions, (unsigned long long)stats.waves);
     if (!rc)
-        printf("\n");
+        bw_print(stdout, "\n");
     return rc;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "tools/print.h"
 #include "tools/tool.h"
 
 struct command {
@@ -15,15 +16,18 @@ static const struct command commands[] = {
 #undef X
 };
 
-static void print_help(FILE *out)
+static int print_help(FILE *out)
 {
-    fprintf(out, "usage: bellwire SUBCOMMAND [ARGS]...\n\n");
+    bw_print(out, "usage: bellwire SUBCOMMAND [ARGS]...\n\n");
     for (size_t i = 0; i < BW_COUNT_OF(commands); i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out,
-            "\n`bellwire SUBCOMMAND --help` shows its arguments, `man bellwire-SUBCOMMAND` explains them.\n"
-            "Exit codes: 0 done, 1 the job failed, 2 wrong usage, 3 no such device, 4 the device failed, 77 "
-            "skipped.\n");
+        bw_print(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    bw_print(out, "\n");
+    bw_print(out,
+             "`bellwire SUBCOMMAND --help` shows its arguments, `man bellwire-SUBCOMMAND` explains them.\n");
+    bw_print(out,
+             "Exit codes: 0 done, 1 the job failed, 2 wrong usage, 3 no such device, 4 the device failed, "
+             "77 skipped.\n");
+    return BW_TOOL_DONE;
 }
 
 int bw_tool_dispatch(int argc, char **argv)
@@ -33,7 +37,8 @@ int bw_tool_dispatch(int argc, char **argv)
             continue;
         for (int k = 1; k < argc && strcmp(argv[k], "--"); k++) {
             if (!strcmp(argv[k], "--help") || !strcmp(argv[k], "-h")) {
-                printf("%s\n\nusage: bellwire %s %s\n", commands[i].summary, argv[0], commands[i].usage);
+                bw_print(stdout, "%s\n\n", commands[i].summary);
+                bw_print(stdout, "usage: bellwire %s %s\n", argv[0], commands[i].usage);
                 return BW_TOOL_DONE;
             }
         }
@@ -42,24 +47,33 @@ int bw_tool_dispatch(int argc, char **argv)
     return -1;
 }
 
-int main(int argc, char **argv)
+static int program(int argc, char **argv)
 {
+    const char *name = argc < 2 ? "" : argv[1];
     if (argc < 2) {
         print_help(stderr);
         return BW_TOOL_USAGE;
     }
-    const char *name = argv[1];
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-        print_help(stdout);
-        return BW_TOOL_DONE;
-    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
+        return print_help(stdout);
     if (!strcmp(name, "--version")) {
-        printf("bellwire %s\n", BW_VERSION);
+        bw_print(stdout, "bellwire %s\n", BW_VERSION);
         return BW_TOOL_DONE;
     }
     int status = bw_tool_dispatch(argc - 1, argv + 1);
     if (status >= 0)
-        return fflush(stdout) || ferror(stdout) ? BW_TOOL_FAILED : status;
-    fprintf(stderr, "bellwire: no subcommand named '%s'; `bellwire --help` lists them\n", name);
+        return status;
+    bw_print(stderr, "bellwire: no subcommand named '%s'; `bellwire --help` lists them\n", name);
     return BW_TOOL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    struct bw_stdout output;
+    struct bw_err err = {0};
+    bw_stdout_begin(&output);
+    int status = program(argc, argv);
+    if (bw_stdout_end(&output, &err) && !status)
+        status = bw_tool_fail(&err);
+    return status;
 }

@@ -55,10 +55,10 @@ int bw_run_shapes_bind(struct bw_run *run);
 /* Reads what is given, makes the rest up. */
 int bw_run_inputs_make(struct bw_run *run);
 
-/* run_picture.c: a .png as the input `declared`. -EINVAL: the input is no picture. */
-int bw_run_picture_read(const char *path, const struct bw_model_value *declared,
-                        const struct bw_run_picture_options *options, struct bw_value *value,
-                        struct bw_err *err);
+/* run_picture.c: a .png as the input `declared`; path stands in errors. -EINVAL: the input is no picture. */
+int bw_run_picture_parse(const char *path, const uint8_t *data, uint64_t size_bytes,
+                         const struct bw_model_value *declared, const struct bw_run_picture_options *options,
+                         struct bw_value *value, struct bw_err *err);
 /* Reads .npy, .pb or .png by what the file holds. */
 int bw_run_file_read(const char *path, const struct bw_model_value *declared,
                      const struct bw_run_picture_options *options, struct bw_value *value,

@@ -12,8 +12,9 @@
 enum {
     INTEGER_BELOW = 10,     /* made-up integers: small, so that they are indexes into most things */
     ELEMENTS_MAX = 1 << 30, /* of a made-up input: 4 GiB of floats; more is a mistyped shape */
-    SNIFF_BYTES = 8,
 };
+
+static const uint64_t FILE_BYTES_MAX = 1ull << 36; /* 64 GiB: beyond the memory of what runs this */
 
 /* ---- --shape ---- */
 
@@ -86,6 +87,11 @@ int bw_run_shapes_bind(struct bw_run *run)
 
 /* ---- files ---- */
 
+static bool starts_with(const uint8_t *data, uint64_t size_bytes, const char *magic)
+{
+    return size_bytes >= strlen(magic) && !memcmp(data, magic, strlen(magic));
+}
+
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), end_length = strlen(end);
@@ -95,19 +101,21 @@ static bool ends_with(const char *text, const char *end)
 int bw_run_file_read(const char *path, const struct bw_model_value *declared,
                      const struct bw_run_picture_options *options, struct bw_value *value, struct bw_err *err)
 {
-    uint8_t start[SNIFF_BYTES] = {0};
-    FILE *file = fopen(path, "rbe");
-    if (!file)
-        return bw_fail(err, -errno, "file", "%s", path);
-    size_t got = fread(start, 1, sizeof start, file);
-    fclose(file);
-    if (!memcmp(start, "\x89PNG", 4) || ends_with(path, ".png"))
-        return bw_run_picture_read(path, declared, options, value, err);
-    if (!memcmp(start, "\x93NUMPY", 6) || ends_with(path, ".npy"))
-        return bw_npy_read(path, value, err);
-    if (!got || (!ends_with(path, ".pb") && !ends_with(path, ".onnx")))
-        return bw_fail(err, -EINVAL, "file", "%s is no .npy, .pb or .png", path);
-    return bw_pb_read(path, declared->kind, value, err);
+    uint8_t *data = NULL;
+    uint64_t size_bytes = 0;
+    int rc = bw_file_read(path, FILE_BYTES_MAX, &data, &size_bytes, err);
+    if (rc)
+        return rc;
+    if (starts_with(data, size_bytes, "\x89PNG") || ends_with(path, ".png"))
+        rc = bw_run_picture_parse(path, data, size_bytes, declared, options, value, err);
+    else if (starts_with(data, size_bytes, "\x93NUMPY") || ends_with(path, ".npy"))
+        rc = bw_npy_parse(path, data, size_bytes, value, err);
+    else if (size_bytes && (ends_with(path, ".pb") || ends_with(path, ".onnx")))
+        rc = bw_pb_parse(data, size_bytes, declared->kind, value, err);
+    else
+        rc = bw_fail(err, -EINVAL, "file", "%s is no .npy, .pb or .png", path);
+    free(data);
+    return rc;
 }
 
 /* Free dimensions with a name get the size that the file has, for the other inputs that share it. */

@@ -9,6 +9,10 @@
 #include <bellwire/graph.h>
 #include <bellwire/mock.h>
 
+#include "base/text.h"
+#include "compiler/io.h"
+#include "compiler/io_npy.h"
+#include "tools/print.h"
 #include "tools/run.h"
 #include "tools/tool.h"
 
@@ -19,36 +23,74 @@ static const char *device_text(const struct bw_run *run)
 
 /* ---- files ---- */
 
+/* "a/b" and "a_b" would be one file: what comes later gets its position into the name. */
+static bool path_taken(const struct bw_run *run, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (run->files[i] && !strcmp(run->files[i], run->files[index]))
+            return true;
+    return false;
+}
+
+static int output_write(struct bw_run *run, uint32_t index, struct bw_err *err)
+{
+    struct bw_model_value declared;
+    bw_model_output(run->model, index, &declared);
+    int rc = bw_tool_npy_path(run->output, declared.name, "", &run->files[index], err);
+    if (!rc && path_taken(run, index)) {
+        char suffix[16];
+        snprintf(suffix, sizeof suffix, "@%u", index);
+        free(run->files[index]);
+        rc = bw_tool_npy_path(run->output, declared.name, suffix, &run->files[index], err);
+    }
+    return rc ? rc : bw_npy_write(run->files[index], &run->outputs[index], err);
+}
+
 int bw_run_outputs_write(struct bw_run *run, struct bw_err *err)
 {
     int rc = run->output ? bw_tool_make_directory(run->output, err) : 0;
-    for (uint32_t i = 0; run->output && i < bw_model_output_count(run->model) && !rc; i++) {
-        struct bw_model_value declared;
-        bw_model_output(run->model, i, &declared);
+    for (uint32_t i = 0; run->output && i < bw_model_output_count(run->model) && !rc; i++)
         if (run->outputs[i].kind == BW_VALUE_ARRAY || run->outputs[i].kind == BW_VALUE_STRINGS)
-            rc = bw_tool_write_npy(run->output, declared.name, &run->outputs[i], &run->files[i], err);
-    }
+            rc = output_write(run, i, err);
     return rc;
+}
+
+/* Exactly: a number of cJSON is a double. */
+static void time_add(cJSON *row, const char *key, uint64_t time_ns)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, time_ns);
+    cJSON_AddRawToObject(row, key, text);
+}
+
+/* One line of JSON. */
+static void call_add(struct bw_text *text, const struct bw_call_profile *call)
+{
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "name", call->name);
+    cJSON_AddStringToObject(row, "device", call->device);
+    cJSON_AddNumberToObject(row, "queue", call->queue);
+    time_add(row, "begin_ns", call->begin_ns);
+    time_add(row, "end_ns", call->end_ns);
+    char *line = bw_tool_json_text(row, false);
+    bw_text_add(text, "%s\n", line ? line : "");
+    text->failed = line ? text->failed : -ENOMEM;
+    free(line);
 }
 
 int bw_run_profile_write(const struct bw_run *run, struct bw_err *err)
 {
     uint32_t count = bw_model_calls(run->model, NULL, 0);
     struct bw_call_profile *calls = calloc((size_t)count + 1, sizeof *calls);
-    FILE *file = fopen(run->profile, "we");
-    int rc = !calls ? bw_fail(err, -ENOMEM, "run", "profile of %u calls", count)
-             : file ? 0
-                    : bw_fail(err, -errno, "run", "%s", run->profile);
-    if (!rc)
+    struct bw_text text = {0};
+    if (calls)
         bw_model_calls(run->model, calls, count);
-    for (uint32_t i = 0; i < count && !rc; i++) {
-        fprintf(file,
-                "{\"name\":\"%s\",\"device\":\"%s\",\"queue\":%u,\"begin_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64
-                "}\n",
-                calls[i].name, calls[i].device, calls[i].queue, calls[i].begin_ns, calls[i].end_ns);
-    }
-    if (file && (ferror(file) | fclose(file)) && !rc)
-        rc = bw_fail(err, -EIO, "run", "%s", run->profile);
+    for (uint32_t i = 0; i < count && calls; i++)
+        call_add(&text, &calls[i]);
+    const struct bw_file_piece piece = {text.data, text.length};
+    int rc = !calls || text.failed ? bw_fail(err, -ENOMEM, "run", "profile of %u calls", count)
+                                   : bw_file_write(run->profile, &piece, 1, err);
+    bw_text_free(&text);
     free(calls);
     return rc;
 }
@@ -87,10 +129,10 @@ static void top_print(const struct bw_array *array, uint32_t most)
     for (uint32_t i = 0; i < top.count; i++) {
         int64_t element = top.indexes[i];
         int64_t column = array->rank ? element % array->dims[array->rank - 1] : 0;
-        printf("  %s at %" PRId64, bw_tool_element_text(array, element).text, column);
+        bw_print(stdout, "  %s at %" PRId64, bw_tool_element_text(array, element).text, column);
         if (array->rank > 1 && bw_array_elements(array) > array->dims[array->rank - 1])
-            printf(" of row %" PRId64, element / array->dims[array->rank - 1]);
-        printf("\n");
+            bw_print(stdout, " of row %" PRId64, element / array->dims[array->rank - 1]);
+        bw_print(stdout, "\n");
     }
     free(top.indexes);
 }
@@ -181,45 +223,45 @@ static void report_text(const struct bw_run *run, const struct bw_model_stats *s
 {
     struct bw_model_value declared;
     struct bw_mock_stats mock;
-    printf("%s on %s\n", run->model_path, device_text(run));
+    bw_print(stdout, "%s on %s\n", run->model_path, device_text(run));
     for (uint32_t i = 0; i < bw_model_input_count(run->model); i++) {
         bw_model_input(run->model, i, &declared);
-        printf("input %s %s\n", declared.name, bw_tool_type(&run->values[i]).text);
+        bw_print(stdout, "input %s %s\n", declared.name, bw_tool_type(&run->values[i]).text);
     }
     for (uint32_t i = 0; i < bw_model_output_count(run->model); i++) {
         const struct bw_value *value = &run->outputs[i];
         bw_model_output(run->model, i, &declared);
-        printf("output %s %s", declared.name, bw_tool_type(value).text);
+        bw_print(stdout, "output %s %s", declared.name, bw_tool_type(value).text);
         if (value->kind == BW_VALUE_ARRAY || value->kind == BW_VALUE_STRINGS) {
-            printf(": ");
+            bw_print(stdout, ": ");
             bw_tool_print_elements(stdout, &value->array);
         } else {
-            printf("\n");
+            bw_print(stdout, "\n");
         }
         if (run->files[i])
-            printf("  written to %s\n", run->files[i]);
+            bw_print(stdout, "  written to %s\n", run->files[i]);
         if (has_top(run, i))
             top_print(&value->array, run->top);
     }
     if (run->expected)
-        printf("%u of %u outputs as expected, largest difference %.3g absolute, %.3g relative\n",
-               run->expected - run->failed, run->expected, run->max_abs_diff, run->max_rel_diff);
+        bw_print(stdout, "%u of %u outputs as expected, largest difference %.3g absolute, %.3g relative\n",
+                 run->expected - run->failed, run->expected, run->max_abs_diff, run->max_rel_diff);
     if (run->device) {
         const struct bw_plan_stats *plan = &stats->plan;
-        printf("%u kernels, %u compiled now, %u from the cache\n", plan->kernels, plan->compiled,
-               plan->cache_hits);
+        bw_print(stdout, "%u kernels, %u compiled now, %u from the cache\n", plan->kernels, plan->compiled,
+                 plan->cache_hits);
         if (bw_device_mock_stats(run->device, &mock) == 0)
-            printf("%" PRIu64 " wave-instructions\n", mock.wave_instructions);
-        printf("seconds: load %.3f, import %.3f, schedule %.3f, compile %.3f, link %.3f, run %.3f",
-               run->load_seconds, stats->import_seconds, plan->schedule_seconds, plan->compile_seconds,
-               plan->link_seconds, plan->run_seconds);
+            bw_print(stdout, "%" PRIu64 " wave-instructions\n", mock.wave_instructions);
+        bw_print(stdout, "seconds: load %.3f, import %.3f, schedule %.3f, compile %.3f, link %.3f, run %.3f",
+                 run->load_seconds, stats->import_seconds, plan->schedule_seconds, plan->compile_seconds,
+                 plan->link_seconds, plan->run_seconds);
     } else {
-        printf("seconds: load %.3f, import %.3f, run %.3f", run->load_seconds, stats->import_seconds,
-               stats->run_seconds);
+        bw_print(stdout, "seconds: load %.3f, import %.3f, run %.3f", run->load_seconds,
+                 stats->import_seconds, stats->run_seconds);
     }
     if (run->repeat > 1)
-        printf(", fastest of %u runs %.3f", run->repeat, run->run_seconds_min);
-    printf("\n");
+        bw_print(stdout, ", fastest of %u runs %.3f", run->repeat, run->run_seconds_min);
+    bw_print(stdout, "\n");
 }
 
 void bw_run_report(const struct bw_run *run)

@@ -44,9 +44,9 @@ static void store(struct bw_array *array, uint64_t i, double value,
         ((uint8_t *)array->data)[i] = (uint8_t)(value * 255 + 0.5);
 }
 
-int bw_run_picture_read(const char *path, const struct bw_model_value *declared,
-                        const struct bw_run_picture_options *options, struct bw_value *value,
-                        struct bw_err *err)
+int bw_run_picture_parse(const char *path, const uint8_t *data, uint64_t size_bytes,
+                         const struct bw_model_value *declared, const struct bw_run_picture_options *options,
+                         struct bw_value *value, struct bw_err *err)
 {
     struct bw_picture picture;
     uint32_t channels = channels_of(declared);
@@ -56,7 +56,7 @@ int bw_run_picture_read(const char *path, const struct bw_model_value *declared,
         bw_err_expected(err, "f32, f16 or u8 of 1 or 3 channels, CHW");
         return -EINVAL;
     }
-    int rc = bw_png_read(path, &picture, err);
+    int rc = bw_png_parse(path, data, size_bytes, &picture, err);
     if (rc)
         return rc;
     uint64_t plane = (uint64_t)picture.width * picture.height;

@@ -6,6 +6,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <bellwire/text.h>
+
+#include "compiler/io.h"
+#include "tools/print.h"
+
+enum { LINE_BYTES = 4096 }; /* every text of a struct bw_err, each byte escaped */
 
 struct bw_args bw_args_begin(const char *tool, int argc, char **argv)
 {
@@ -113,20 +121,22 @@ int bw_args_exit(const struct bw_args *args)
 
 int bw_tool_usage(const char *tool, const char *format, ...)
 {
-    fprintf(stderr, "bellwire %s: ", tool);
+    bw_print(stderr, "bellwire %s: ", tool);
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    bw_print_args(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "; `bellwire %s --help` shows the arguments\n", tool);
+    bw_print(stderr, "; `bellwire %s --help` shows the arguments\n", tool);
     return BW_TOOL_USAGE;
 }
 
 int bw_tool_fail(const struct bw_err *err)
 {
-    char line[2 * sizeof *err]; /* all of it and what stands between */
+    char line[LINE_BYTES];
     bw_err_format(err, line, sizeof line);
-    fprintf(stderr, "bellwire: %s\n", line);
+    bw_print(stderr, "bellwire: %s\n", line);
+    if (!strcmp(err->subsystem, "file")) /* ENXIO, ETIMEDOUT and the like of a pipe */
+        return BW_TOOL_FAILED;
     switch (-err->code) {
     case ENODEV:
     case ENXIO:
@@ -141,49 +151,36 @@ int bw_tool_fail(const struct bw_err *err)
     }
 }
 
-void bw_tool_print_json(struct cJSON *document)
+char *bw_tool_json_text(struct cJSON *document, bool pretty)
 {
-    char *text = cJSON_Print(document);
-    if (text)
-        puts(text);
+    char *text = pretty ? cJSON_Print(document) : cJSON_PrintUnformatted(document);
+    size_t bytes = text ? bw_text_escape_json(text, strlen(text), NULL, 0) : 0;
+    char *escaped = text ? malloc(bytes + 1) : NULL;
+    if (escaped)
+        bw_text_escape_json(text, strlen(text), escaped, bytes + 1);
     cJSON_free(text);
     cJSON_Delete(document);
+    return escaped;
+}
+
+void bw_tool_print_json(struct cJSON *document)
+{
+    char *text = bw_tool_json_text(document, true);
+    if (text)
+        bw_print_lines(stdout, text);
+    bw_print(stdout, "\n");
+    free(text);
 }
 
 int bw_tool_read_file(const char *path, uint64_t bytes_max, void **data, uint64_t *size_bytes,
                       struct bw_err *err)
 {
-    FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-    if (!file)
-        return bw_fail(err, -errno, "file", "%s", path);
-    char *bytes = NULL;
-    uint64_t size = 0, capacity = 0;
-    int status = 0;
-    for (;;) {
-        if (size == capacity) {
-            capacity = capacity ? capacity * 2 : 1 << 16;
-            char *grown = capacity <= bytes_max * 2 ? realloc(bytes, capacity) : NULL;
-            if (!grown) {
-                status = bw_fail(err, -EFBIG, "file", "%s: more than %llu bytes", path,
-                                 (unsigned long long)bytes_max);
-                break;
-            }
-            bytes = grown;
-        }
-        size_t got = fread(bytes + size, 1, capacity - size, file);
-        size += got;
-        if (got == 0)
-            break;
-    }
-    if (!status && ferror(file))
-        status = bw_fail(err, -EIO, "file", "%s", path);
-    if (file != stdin)
-        fclose(file);
-    if (status) {
-        free(bytes);
-        return status;
-    }
+    static const struct bw_pipe_waits waits = {BW_WAIT_FOREVER_MS,
+                                               BW_WAIT_FOREVER_MS}; /* whoever runs us may end it */
+    uint8_t *bytes = NULL;
+    int rc = strcmp(path, "-")
+                 ? bw_file_read(path, bytes_max, &bytes, size_bytes, err)
+                 : bw_fd_read(STDIN_FILENO, "standard input", bytes_max, waits, &bytes, size_bytes, err);
     *data = bytes;
-    *size_bytes = size;
-    return 0;
+    return rc;
 }

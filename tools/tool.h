@@ -72,9 +72,11 @@ struct bw_device;
 int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **device);
 /* One subcommand of commands.def with its own arguments, argv[0] being its name; -1: no such subcommand. */
 int bw_tool_dispatch(int argc, char **argv);
+/* The document as text (free), of several lines or of one; NULL: no memory. Frees the document. */
+char *bw_tool_json_text(struct cJSON *document, bool pretty);
 /* Prints the document and frees it. */
 void bw_tool_print_json(struct cJSON *document);
-/* Reads a whole file ("-": standard input) of at most bytes_max. The caller frees *data. */
+/* Reads a whole file or pipe ("-": standard input) of at most bytes_max. The caller frees *data. */
 int bw_tool_read_file(const char *path, uint64_t bytes_max, void **data, uint64_t *size_bytes,
                       struct bw_err *err);
 
@@ -93,9 +95,9 @@ struct bw_tool_type bw_tool_element_text(const struct bw_array *array, int64_t i
 void bw_tool_print_elements(FILE *out, const struct bw_array *array);
 /* mkdir -p of the last part. */
 int bw_tool_make_directory(const char *path, struct bw_err *err);
-/* Writes value to DIRECTORY/NAME.npy, '/' in the name as '_'; *path is the caller's (free). */
-int bw_tool_write_npy(const char *directory, const char *name, const struct bw_value *value, char **path,
-                      struct bw_err *err);
+/* DIRECTORY/NAMESUFFIX.npy, '/' in the name as '_'; *path is the caller's (free). */
+int bw_tool_npy_path(const char *directory, const char *name, const char *suffix, char **path,
+                     struct bw_err *err);
 /* Adds "dtype" and "shape" to the object. */
 void bw_tool_json_type(struct cJSON *object, const struct bw_value *value);
 

@@ -6,7 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "compiler/io_npy.h"
+#include <bellwire/model.h>
+#include <bellwire/text.h>
+
+#include "tools/print.h"
 #include "tools/tool.h"
 
 enum { ELEMENTS_PRINTED = 8 }; /* fit a line of a terminal */
@@ -66,9 +69,9 @@ struct bw_tool_type bw_tool_element_text(const struct bw_array *array, int64_t i
     struct bw_tool_type text;
     if (array->dtype == BW_VOID) {
         const struct bw_string *string = (const struct bw_string *)array->data + i;
-        int shown =
-            string->size_bytes < sizeof text.text ? (int)string->size_bytes : (int)sizeof text.text - 3;
-        snprintf(text.text, sizeof text.text, "\"%.*s\"", shown, string->data);
+        char shown[sizeof text.text - sizeof "\"\"..."];
+        bool whole = bw_text_escape(string->data, string->size_bytes, shown, sizeof shown) < sizeof shown;
+        snprintf(text.text, sizeof text.text, "\"%s\"%s", shown, whole ? "" : "...");
     } else if (array->dtype == BW_I64) {
         snprintf(text.text, sizeof text.text, "%" PRId64, ((const int64_t *)array->data)[i]);
     } else if (array->dtype == BW_U64) {
@@ -87,8 +90,8 @@ void bw_tool_print_elements(FILE *out, const struct bw_array *array)
     int64_t elements = bw_array_elements(array),
             shown = elements < ELEMENTS_PRINTED ? elements : ELEMENTS_PRINTED;
     for (int64_t i = 0; i < shown; i++)
-        fprintf(out, "%s%s", i ? " " : "", bw_tool_element_text(array, i).text);
-    fprintf(out, "%s\n", shown < elements ? " ..." : "");
+        bw_print(out, "%s%s", i ? " " : "", bw_tool_element_text(array, i).text);
+    bw_print(out, "%s\n", shown < elements ? " ..." : "");
 }
 
 int bw_tool_make_directory(const char *path, struct bw_err *err)
@@ -98,17 +101,17 @@ int bw_tool_make_directory(const char *path, struct bw_err *err)
     return 0;
 }
 
-int bw_tool_write_npy(const char *directory, const char *name, const struct bw_value *value, char **path,
-                      struct bw_err *err)
+int bw_tool_npy_path(const char *directory, const char *name, const char *suffix, char **path,
+                     struct bw_err *err)
 {
-    if (asprintf(path, "%s/%s.npy", directory, name) < 0) {
+    if (asprintf(path, "%s/%s%s.npy", directory, name, suffix) < 0) {
         *path = NULL;
         return bw_fail(err, -ENOMEM, "output", "%s", name);
     }
     for (char *at = *path + strlen(directory) + 1; *at; at++)
         if (*at == '/')
             *at = '_';
-    return bw_npy_write(*path, value, err);
+    return 0;
 }
 
 void bw_tool_json_type(struct cJSON *object, const struct bw_value *value)

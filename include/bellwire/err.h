@@ -23,7 +23,8 @@ struct bw_err {
 };
 
 /* Fills *err (when not NULL) and returns code, so that `return bw_fail(err, -EINVAL, "elf", "section %u",
- * i);` reads well. code must be negative. Text that does not fit is cut. Clears the other fields. */
+ * i);` reads well. code must be negative. Text that does not fit is cut and ends in
+ * "...". Clears the other fields. */
 int bw_fail(struct bw_err *err, int code, const char *subsystem, const char *what_format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -33,8 +34,9 @@ void bw_err_observed(struct bw_err *err, const char *format, ...) __attribute__(
 void bw_err_hint(struct bw_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bw_err_device(struct bw_err *err, const char *device);
 
-/* One line: "elf: section 7: expected 64-bit, observed 32-bit (EINVAL). hint". Returns the length that the
- * whole line needs, like snprintf. err == NULL or code == 0 gives "no error". */
+/* One line: "elf: section 7: expected 64-bit, observed 32-bit (EINVAL). hint", escaped (bw_text_escape), so
+ * that it may go to a terminal whatever the names in it. Returns the length that the whole line needs, like
+ * snprintf. err == NULL or code == 0 gives "no error". */
 int bw_err_format(const struct bw_err *err, char *text, size_t text_size);
 
 #ifdef __cplusplus

@@ -46,6 +46,9 @@ MODELS = {
     "complex": model(node("Relu", ["x"], ["y"], "r"), value(11, "x", [2], 14), value(12, "y", [2], 14)),
     "gray": model(node("Identity", ["x"], ["y"]), value(11, "x", [1, 1, "h", "w"]), value(12, "y", [1, 1, "h", "w"])),
     "rgb": model(node("Identity", ["x"], ["y"]), value(11, "x", [1, 3, "h", "w"]), value(12, "y", [1, 3, "h", "w"])),
+    # one file name for both
+    "same_names": model(node("Relu", ["x"], ["part/one"]), node("Neg", ["x"], ["part_one"]), value(11, "x", [4]), value(12, "part/one", [4]),
+                        value(12, "part_one", [4])),
     "integers": model(node("Add", ["x", "x"], ["y"]), value(11, "x", [5], 7), value(12, "y", [5], 7)),
 }
 

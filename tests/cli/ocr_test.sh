@@ -20,4 +20,8 @@ check 1 "the model's output" "$source_dir/tests/cli/models/rgb.onnx" "$work/keys
 says 'read as 1x3x48x416'
 head -c 300 "$line" >"$work/cut.png"
 check 1 'png: .*cut\.png' "$digits" "$work/keys" "$work/cut.png"
+mkfifo "$work/fifo"
+check 1 'fifo: cannot be read' "$digits" "$work/fifo" "$line"
+check 1 'a\\x1bb\.png' "$digits" "$work/keys" "$(printf 'a\033b.png')"
+check 1 'a\\x1bb: cannot' "$digits" "$(printf 'a\033b')" "$line"
 finish

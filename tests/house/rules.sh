@@ -39,6 +39,8 @@ library_dirs="base iface mem drivers hcq compiler mock"
 # shellcheck disable=SC2086
 complain "the library never prints or exits" \
   "$(grep -rnE '(^|[^a-zA-Z_>.])(f?printf|puts|fputs|perror|exit|abort)\(' $library_dirs --include='*.c' | grep -vE 'snprintf|^[^:]*:[0-9]+: *(\*|/\*)' || true)"
+complain "the program prints through tools/print.h, where foreign text is escaped" \
+  "$(grep -nE '(^|[^a-zA-Z_>.])(v?f?printf|puts|fputs|putchar|fputc|putc|perror)\(' tools/*.c bench/*.c | grep -vE '^tools/(print|progress)\.c' || true)"
 # shellcheck disable=SC2086
 complain "the environment is read at the edge only (hcq/ctx*.c)" "$(grep -rnE '(^|[^a-z_])(secure_)?getenv\(' $library_dirs --include='*.c' | grep -v '^hcq/ctx' || true)"
 
