@@ -171,11 +171,12 @@ HANDLER(x_SPLAT_IMMEDIATE)
     NEXT;
 }
 
-/* Scalar loads: address = base + offset register + immediate, its two low bits ignored (RDNA3 ISA document,
- * section 8). */
+/* Scalar loads: address = base + offset register + immediate, of each of which the two low bits are ignored
+ * (RDNA3 ISA document, section 8.1.1). */
 static inline uint64_t scalar_address(const struct bw_wave *wave, const struct bw_uop *uop)
 {
-    return (bw_sgpr64(wave, uop->a) + scalar(wave, uop->b) + (uint64_t)(int64_t)uop->g) & ~3ull;
+    return (bw_sgpr64(wave, uop->a) & ~3ull) + (scalar(wave, uop->b) & ~3u) +
+           ((uint64_t)(int64_t)uop->g & ~3ull);
 }
 
 static inline const uint8_t *scalar_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va,
@@ -188,20 +189,35 @@ static inline const uint8_t *scalar_memory(struct bw_wave *wave, const struct bw
     return bw_worker_resolve(wave->worker, range, va, bytes, BW_ISA_READ);
 }
 
-#define SCALAR_LOAD(op, count)                                                        \
-    HANDLER(x_##op)                                                                   \
-    {                                                                                 \
-        uint64_t va = scalar_address(wave, uop);                                      \
-        const uint8_t *memory = scalar_memory(wave, uop, va, 4 * (count));            \
-        if (__builtin_expect(!memory, 0))                                             \
-            return bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, va, BW_ISA_READ, 0); \
-        UNROLL for (int i = 0; i < (count); i++)                                      \
-        {                                                                             \
-            uint32_t value;                                                           \
-            memcpy(&value, memory + 4 * i, 4);                                        \
-            write_scalar(wave, uop->d + 4 * i, value);                                \
-        }                                                                             \
-        NEXT;                                                                         \
+/* Dword by dword: from two mappings next to each other, or to a fault. */
+static __attribute__((noinline)) const struct bw_uop *scalar_load_dwords(struct bw_wave *wave,
+                                                                         const struct bw_uop *uop, int count)
+{
+    uint64_t va = scalar_address(wave, uop);
+    for (int i = 0; i < count; i++) {
+        const uint8_t *memory = scalar_memory(wave, uop, va + 4 * (uint64_t)i, 4);
+        uint32_t value;
+        if (!memory)
+            return bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, va + 4 * (uint64_t)i, BW_ISA_READ, 0);
+        memcpy(&value, memory, 4);
+        write_scalar(wave, uop->d + 4 * i, value);
+    }
+    STEP;
+}
+
+#define SCALAR_LOAD(op, count)                                                                    \
+    HANDLER(x_##op)                                                                               \
+    {                                                                                             \
+        const uint8_t *memory = scalar_memory(wave, uop, scalar_address(wave, uop), 4 * (count)); \
+        if (__builtin_expect(!memory, 0))                                                         \
+            return scalar_load_dwords(wave, uop, count);                                          \
+        UNROLL for (int i = 0; i < (count); i++)                                                  \
+        {                                                                                         \
+            uint32_t value;                                                                       \
+            memcpy(&value, memory + 4 * i, 4);                                                    \
+            write_scalar(wave, uop->d + 4 * i, value);                                            \
+        }                                                                                         \
+        NEXT;                                                                                     \
     }
 SCALAR_LOAD(S_LOAD_B32, 1)
 SCALAR_LOAD(S_LOAD_B64, 2)
@@ -209,22 +225,24 @@ SCALAR_LOAD(S_LOAD_B128, 4)
 SCALAR_LOAD(S_LOAD_B256, 8)
 SCALAR_LOAD(S_LOAD_B512, 16)
 
-/* Through a buffer descriptor: dwords beyond its size read 0 (RDNA3 ISA document, section 8.1.2 "Buffer
- * loads"). */
+/* Through a buffer descriptor: dwords beyond its size read 0, a negative immediate is a violation (RDNA3 ISA
+ * document, section 8.1.2 "Loads using buffer constant"). */
 static const struct bw_uop *scalar_buffer_load(struct bw_wave *wave, const struct bw_uop *uop, uint32_t count)
 {
     const uint32_t *descriptor = BW_AT(const uint32_t, wave, uop->a);
-    uint64_t base = (uint64_t)(descriptor[1] & 0xffff) << 32 | descriptor[0];
+    uint64_t base = ((uint64_t)(descriptor[1] & 0xffff) << 32 | descriptor[0]) & ~3ull;
     uint64_t stride = descriptor[1] >> 16 & 0x3fff;
     uint64_t limit = (uint64_t)descriptor[2] * (stride ? stride : 1);
-    uint64_t offset = ((uint64_t)scalar(wave, uop->b) + (uint64_t)(int64_t)uop->g) & ~3ull;
+    uint64_t offset = (uint64_t)scalar(wave, uop->b) + (uint64_t)(int64_t)uop->g;
+    if (uop->g < 0)
+        return bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, base + offset, BW_ISA_READ, 0);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t value = 0;
         uint64_t at = offset + 4 * i;
-        if (at + 4 <= limit) {
-            const uint8_t *memory = scalar_memory(wave, uop, base + at, 4);
+        if (at < limit) {
+            const uint8_t *memory = scalar_memory(wave, uop, base + (at & ~3ull), 4);
             if (!memory)
-                return bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, base + at, BW_ISA_READ, 0);
+                return bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, base + (at & ~3ull), BW_ISA_READ, 0);
             memcpy(&value, memory, 4);
         }
         write_scalar(wave, uop->d + 4 * (int32_t)i, value);

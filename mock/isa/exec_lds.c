@@ -8,22 +8,27 @@
         0, wave->lds_bytes, wave->lds \
     }
 
-/* Two elements next to each other, as DS_LOAD_2ADDR names them, when not all of the pair lies inside. */
+/* Two elements at offsets g and e, when not all of them lie inside: a lane whose pair is not whole there
+ * reads 0 (RDNA3 ISA document, section 3.3.4.1 "LDS/GDS alignment and out-of-range"). */
 static __attribute__((noinline)) const struct bw_uop *
-load_pair_lanes(struct bw_wave *wave, const struct bw_uop *uop, enum bw_element element)
+load_pair_lanes(struct bw_wave *wave, const struct bw_uop *uop, unsigned bytes)
 {
-    struct bw_uop second = *uop;
-    int32_t bytes = (int32_t)bw_element_bytes(element);
-    struct bw_vreg address = *BW_AT(const struct bw_vreg, wave, uop->a);
-    if (!bw_load_lanes(wave, uop, BW_ADDRESS_LDS, element))
-        return NULL;
-    /* The first result may stand where the address was. */
-    int32_t kept_address = BW_OFFSET_TEMP(BW_WAVE_TEMPS - 1);
-    *BW_AT(struct bw_vreg, wave, kept_address) = address;
-    second.a = kept_address;
-    second.g += bytes;
-    second.d += bytes / 4 * BW_VREG_BYTES;
-    return bw_load_lanes(wave, &second, BW_ADDRESS_LDS, element) ? uop + 1 : NULL;
+    const uint32_t *address = BW_AT(const uint32_t, wave, uop->a);
+    uint32_t exec = exec_of(wave, uop), r[4][BW_LANES] __attribute__((aligned(64))) = {{0}};
+    for (uint32_t rest = exec; rest; rest &= rest - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(rest);
+        uint64_t at[2] = {address[lane] + (uint32_t)uop->g, address[lane] + (uint32_t)uop->e};
+        uint32_t words[4];
+        if (at[0] + bytes > wave->lds_bytes || at[1] + bytes > wave->lds_bytes)
+            continue;
+        memcpy(words, wave->lds + at[0], bytes);
+        memcpy(words + bytes / 4, wave->lds + at[1], bytes);
+        for (unsigned i = 0; i < bytes / 2; i++)
+            r[i][lane] = words[i];
+    }
+    for (unsigned i = 0; i < bytes / 2; i++)
+        write_lanes(wave, uop->d + (int32_t)i * BW_VREG_BYTES, exec, (const vu *)(const void *)r[i]);
+    NEXT;
 }
 
 /* is_pair: the element is a pair of half its size. */
@@ -39,11 +44,31 @@ ALWAYS_INLINE const struct bw_uop *lds_load(struct bw_wave *wave, const struct b
     {
         if (!load_chunk(&range, (uint64_t)(uint32_t)uop->g, offsets + BW_CHUNK_LANES * i, chunk_bits(exec, i),
                         element, r + i))
-            return is_pair ? load_pair_lanes(wave, uop,
-                                             element == BW_ELEMENT_B64 ? BW_ELEMENT_B32 : BW_ELEMENT_B64)
+            return is_pair ? load_pair_lanes(wave, uop, bytes / 2)
                            : bw_load_lanes(wave, uop, BW_ADDRESS_LDS, element);
     }
     UNROLL for (unsigned j = 0; j < dwords; j++)
+        write_lanes(wave, uop->d + (int32_t)j * BW_VREG_BYTES, exec, r + j * BW_CHUNKS);
+    NEXT;
+}
+
+ALWAYS_INLINE const struct bw_uop *lds_load_2addr(struct bw_wave *wave, const struct bw_uop *uop,
+                                                  enum bw_element element)
+{
+    const unsigned bytes = bw_element_bytes(element), dwords = bytes / 4;
+    const struct bw_range range = LDS_RANGE;
+    const uint32_t *offsets = BW_AT(const uint32_t, wave, uop->a);
+    uint32_t exec = exec_of(wave, uop);
+    vu r[4 * BW_CHUNKS];
+    EACH_CHUNK
+    {
+        uint32_t bits = chunk_bits(exec, i);
+        const uint32_t *chunk = offsets + BW_CHUNK_LANES * i;
+        if (!load_chunk(&range, (uint32_t)uop->g, chunk, bits, element, r + i) ||
+            !load_chunk(&range, (uint32_t)uop->e, chunk, bits, element, r + dwords * BW_CHUNKS + i))
+            return load_pair_lanes(wave, uop, bytes);
+    }
+    UNROLL for (unsigned j = 0; j < 2 * dwords; j++)
         write_lanes(wave, uop->d + (int32_t)j * BW_VREG_BYTES, exec, r + j * BW_CHUNKS);
     NEXT;
 }
@@ -91,6 +116,8 @@ ALWAYS_INLINE const struct bw_uop *lds_store(struct bw_wave *wave, const struct 
 LOADS(LOAD)
 FORWARD(LDS_LOAD_PAIR_B32, lds_load(wave, uop, BW_ELEMENT_B64, true))
 FORWARD(LDS_LOAD_PAIR_B64, lds_load(wave, uop, BW_ELEMENT_B128, true))
+FORWARD(LDS_LOAD_2ADDR_B32, lds_load_2addr(wave, uop, BW_ELEMENT_B32))
+FORWARD(LDS_LOAD_2ADDR_B64, lds_load_2addr(wave, uop, BW_ELEMENT_B64))
 HALF_LOADS(HALF_LOAD)
 STORES(STORE)
 HALF_STORES(HALF_STORE)
@@ -180,6 +207,7 @@ static const struct bw_uop_row rows[] = {
     LOADS(R) HALF_LOADS(R) STORES(R) HALF_STORES(R)
     R(DS_LOAD_ADDTID_B32) R(DS_STORE_ADDTID_B32) R(DS_BPERMUTE_B32) R(DS_PERMUTE_B32) R(DS_SWIZZLE_B32)
     {BW_UOP_LDS_LOAD_PAIR_B32, x_LDS_LOAD_PAIR_B32}, {BW_UOP_LDS_LOAD_PAIR_B64, x_LDS_LOAD_PAIR_B64},
+    {BW_UOP_LDS_LOAD_2ADDR_B32, x_LDS_LOAD_2ADDR_B32}, {BW_UOP_LDS_LOAD_2ADDR_B64, x_LDS_LOAD_2ADDR_B64},
 };
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_lds) = {rows, sizeof rows / sizeof rows[0]};

@@ -10,21 +10,22 @@ static uint64_t scratch_address(const struct bw_wave *wave, uint64_t offset, uns
     return wave->scratch_va + (offset & ~3ull) * wave->wave_size + 4 * lane + (offset & 3);
 }
 
-/* Lane number in the wave: the second half of a wave64 is at the high EXEC word. */
-static unsigned wave_lane(const struct bw_uop *uop, unsigned lane)
+static uint64_t vector_base(const struct bw_wave *wave, const struct bw_uop *uop, unsigned lane)
 {
-    return lane + (uop->x == BW_OFFSET_SGPR(BW_SREG_EXEC_HI) ? BW_LANES : 0);
+    const uint32_t *low = BW_AT(const uint32_t, wave, uop->a);
+    return (uint64_t)low[lane + BW_LANES] << 32 | low[lane];
 }
 
 static uint64_t vector_address(const struct bw_wave *wave, const struct bw_uop *uop, unsigned lane)
 {
-    const uint32_t *low = BW_AT(const uint32_t, wave, uop->a);
-    return ((uint64_t)low[lane + BW_LANES] << 32 | low[lane]) + (uint64_t)(int64_t)uop->g;
+    return vector_base(wave, uop, lane) + (uint64_t)(int64_t)uop->g;
 }
 
+/* Registers are unsigned, their sum with the offset must not be negative, and nothing wraps (RDNA3 ISA
+ * document, section 11.2). */
 static uint64_t scratch_offset(const struct bw_wave *wave, const struct bw_uop *uop, unsigned lane)
 {
-    uint32_t offset = (uint32_t)uop->g;
+    uint64_t offset = (uint64_t)(int64_t)uop->g;
     if (uop->a)
         offset += BW_AT(const uint32_t, wave, uop->a)[lane];
     if (uop->c)
@@ -40,35 +41,55 @@ static uint8_t *lds_memory(struct bw_wave *wave, uint64_t offset, unsigned bytes
     return *dropped ? NULL : wave->lds + offset;
 }
 
+static struct bw_range *range_of(struct bw_worker *worker, const struct bw_uop *uop,
+                                 enum bw_isa_access access)
+{
+    return access == BW_ISA_READ    ? &worker->read[uop->e]
+           : access == BW_ISA_WRITE ? &worker->write[uop->e]
+                                    : &worker->atomic[uop->e];
+}
+
 static uint8_t *mapped_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
                               unsigned bytes, enum bw_isa_access access)
 {
     struct bw_worker *worker = wave->worker;
-    struct bw_range *range = access == BW_ISA_READ    ? &worker->read[uop->e]
-                             : access == BW_ISA_WRITE ? &worker->write[uop->e]
-                                                      : &worker->atomic[uop->e];
+    struct bw_range *range = range_of(worker, uop, access);
     uint64_t offset = va - range->start_va;
     if (offset < range->size_bytes && range->size_bytes - offset >= bytes)
         return range->host + offset;
     uint8_t *memory = bw_worker_resolve(worker, range, va, bytes, access);
     if (!memory)
-        bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, va, access, wave_lane(uop, lane));
+        bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, va, access, bw_wave_lane(uop, lane));
     return memory;
 }
 
+/* Faults by name where hardware would reach into another wave's scratch. */
+static bool is_in_scratch(struct bw_wave *wave, const struct bw_uop *uop, uint64_t offset, unsigned lane,
+                          unsigned bytes, enum bw_isa_access access)
+{
+    uint64_t lane_bytes = wave->scratch_bytes / wave->wave_size;
+    if (offset <= lane_bytes && lane_bytes - offset >= bytes)
+        return true;
+    bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, wave->private_aperture + offset, access,
+                  bw_wave_lane(uop, lane));
+    bw_wave_explain(wave, "beyond the wave's scratch of %llu bytes a lane: ", (unsigned long long)lane_bytes);
+    return false;
+}
+
+/* For atomics: an element of one dword. */
 static uint8_t *scratch_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64_t offset, unsigned lane,
                                unsigned bytes, enum bw_isa_access access)
 {
-    uint64_t lane_bytes = wave->scratch_bytes / wave->wave_size;
-    if (offset > lane_bytes || lane_bytes - offset < bytes) {
-        bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, wave->private_aperture + offset, access,
-                      wave_lane(uop, lane));
-        bw_wave_explain(wave,
-                        "beyond the wave's scratch of %llu bytes a lane: ", (unsigned long long)lane_bytes);
+    if (!is_in_scratch(wave, uop, offset, lane, bytes, access))
+        return NULL;
+    if (bytes > 4 || offset % 4) {
+        bw_wave_fault(wave, uop, offset % 4 ? BW_ISA_MISALIGNED : BW_ISA_UNSUPPORTED,
+                      wave->private_aperture + offset, access, bw_wave_lane(uop, lane));
+        bw_wave_explain(wave, "an atomic of scratch: ");
         return NULL;
     }
-    return mapped_memory(wave, uop, scratch_address(wave, offset, wave_lane(uop, lane)), lane,
-                         bytes < 4 ? bytes : 4, access);
+    return mapped_memory(wave, uop, scratch_address(wave, offset, bw_wave_lane(uop, lane)), lane, bytes,
+                         access);
 }
 
 static uint64_t scalar_based_address(const struct bw_wave *wave, const struct bw_uop *uop, unsigned lane)
@@ -97,10 +118,32 @@ uint64_t bw_lane_address(const struct bw_wave *wave, const struct bw_uop *uop, e
     }
 }
 
+/* Which memory a flat address means is told by the register alone, before the offset is added (RDNA3 ISA
+ * document, section 11.1.1); how far into it, with the offset. */
+static bool is_in_aperture(uint64_t base, uint64_t aperture)
+{
+    return base >> 32 == aperture >> 32;
+}
+
+static uint8_t *flat_memory(struct bw_wave *wave, const struct bw_uop *uop, unsigned lane, unsigned bytes,
+                            enum bw_isa_access access)
+{
+    bool dropped;
+    uint64_t base = vector_base(wave, uop, lane), va = base + (uint64_t)(int64_t)uop->g;
+    if (is_in_aperture(base, wave->shared_aperture)) {
+        uint8_t *memory = lds_memory(wave, va - wave->shared_aperture, bytes, &dropped);
+        if (!memory) /* through the aperture it is a memory violation */
+            bw_wave_fault(wave, uop, BW_ISA_LDS_OUT_OF_RANGE, va, access, bw_wave_lane(uop, lane));
+        return memory;
+    }
+    if (is_in_aperture(base, wave->private_aperture))
+        return scratch_memory(wave, uop, va - wave->private_aperture, lane, bytes, access);
+    return mapped_memory(wave, uop, va, lane, bytes, access);
+}
+
 uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                         unsigned lane, unsigned bytes, enum bw_isa_access access, bool *dropped)
 {
-    uint64_t va;
     *dropped = false;
     switch (form) {
     case BW_ADDRESS_GLOBAL_VECTOR:
@@ -108,17 +151,7 @@ uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_
     case BW_ADDRESS_GLOBAL_SCALAR:
         return mapped_memory(wave, uop, scalar_based_address(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_FLAT:
-        va = vector_address(wave, uop, lane);
-        if (va >> 32 == wave->shared_aperture >> 32) {
-            uint8_t *memory = lds_memory(wave, (uint32_t)va, bytes, dropped);
-            if (!memory) /* through the aperture it is a memory violation */
-                bw_wave_fault(wave, uop, BW_ISA_LDS_OUT_OF_RANGE, va, access, wave_lane(uop, lane));
-            *dropped = false;
-            return memory;
-        }
-        if (va >> 32 == wave->private_aperture >> 32)
-            return scratch_memory(wave, uop, (uint32_t)va, lane, bytes, access);
-        return mapped_memory(wave, uop, va, lane, bytes, access);
+        return flat_memory(wave, uop, lane, bytes, access);
     case BW_ADDRESS_SCRATCH:
         return scratch_memory(wave, uop, scratch_offset(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_LDS:
@@ -127,43 +160,87 @@ uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_
     return NULL;
 }
 
-/* Scratch is not contiguous for a lane beyond one dword: there, and only there, an element is moved dword by
- * dword. */
-static bool is_scratch(const struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
-                       unsigned lane)
+static void copy(uint8_t *memory, uint8_t *data, unsigned bytes, enum bw_isa_access access)
 {
-    return form == BW_ADDRESS_SCRATCH ||
-           (form == BW_ADDRESS_FLAT && vector_address(wave, uop, lane) >> 32 == wave->private_aperture >> 32);
+    if (access == BW_ISA_READ)
+        memcpy(data, memory, bytes);
+    else
+        memcpy(memory, data, bytes);
 }
 
-/* Calls for each piece of the lane's element: copies to or from data. False on a fault. */
+/* Dword by dword: only those of a lane's scratch lie in one place each. Checked whole first, so that a store
+ * that goes too far changes nothing. */
+static bool move_scratch(struct bw_wave *wave, const struct bw_uop *uop, uint64_t offset, unsigned lane,
+                         unsigned bytes, enum bw_isa_access access, uint8_t *data)
+{
+    if (!is_in_scratch(wave, uop, offset, lane, bytes, access))
+        return false;
+    for (unsigned done = 0, step; done < bytes; done += step) {
+        step = 4 - (unsigned)((offset + done) & 3);
+        step = step < bytes - done ? step : bytes - done;
+        uint64_t va = scratch_address(wave, offset + done, bw_wave_lane(uop, lane));
+        uint8_t *memory = mapped_memory(wave, uop, va, lane, step, access);
+        if (!memory)
+            return false;
+        copy(memory, data + done, step, access);
+    }
+    return true;
+}
+
+/* An element may lie in two mappings next to each other. */
+static bool move_mapped(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
+                        unsigned bytes, enum bw_isa_access access, uint8_t *data)
+{
+    struct bw_range *range = range_of(wave->worker, uop, access);
+    for (unsigned done = 0, step; done < bytes; done += step) {
+        uint64_t offset = va + done - range->start_va, valid;
+        if (offset >= range->size_bytes && !bw_worker_resolve(wave->worker, range, va + done, 1, access)) {
+            bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, va, access, bw_wave_lane(uop, lane));
+            return false;
+        }
+        offset = va + done - range->start_va;
+        valid = range->size_bytes - offset;
+        step = valid < bytes - done ? (unsigned)valid : bytes - done;
+        copy(range->host + offset, data + done, step, access);
+    }
+    return true;
+}
+
+static bool move_lds(struct bw_wave *wave, uint64_t offset, unsigned bytes, enum bw_isa_access access,
+                     uint8_t *data)
+{
+    bool dropped;
+    uint8_t *memory = lds_memory(wave, offset, bytes, &dropped);
+    if (memory)
+        copy(memory, data, bytes, access);
+    else if (access == BW_ISA_READ)
+        memset(data, 0, bytes);
+    return true;
+}
+
+/* Copies the lane's element to or from data. False on a fault. */
 static bool move_element(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                          unsigned lane, unsigned bytes, enum bw_isa_access access, uint8_t *data)
 {
-    struct bw_uop piece = *uop;
-    bool scratch = is_scratch(wave, uop, form, lane);
-    for (unsigned done = 0, step; done < bytes; done += step) {
-        bool dropped;
-        step = bytes;
-        if (scratch) {
-            uint64_t offset = (form == BW_ADDRESS_SCRATCH ? scratch_offset(wave, uop, lane)
-                                                          : (uint32_t)vector_address(wave, uop, lane)) +
-                              done;
-            step = 4 - (unsigned)(offset & 3);
-            step = step < bytes - done ? step : bytes - done;
-            piece.g = uop->g + (int32_t)done;
+    uint64_t address = bw_lane_address(wave, uop, form, lane);
+    switch (form) {
+    case BW_ADDRESS_SCRATCH:
+        return move_scratch(wave, uop, address, lane, bytes, access, data);
+    case BW_ADDRESS_LDS:
+        return move_lds(wave, address, bytes, access, data);
+    case BW_ADDRESS_FLAT:
+        if (is_in_aperture(vector_base(wave, uop, lane), wave->shared_aperture)) {
+            uint8_t *memory = flat_memory(wave, uop, lane, bytes, access);
+            if (memory)
+                copy(memory, data, bytes, access);
+            return memory;
         }
-        uint8_t *memory = bw_lane_memory(wave, &piece, form, lane, step, access, &dropped);
-        if (!memory && !dropped)
-            return false;
-        if (access == BW_ISA_READ && dropped)
-            memset(data + done, 0, step);
-        else if (access == BW_ISA_READ)
-            memcpy(data + done, memory, step);
-        else if (!dropped)
-            memcpy(memory, data + done, step);
+        if (is_in_aperture(vector_base(wave, uop, lane), wave->private_aperture))
+            return move_scratch(wave, uop, address - wave->private_aperture, lane, bytes, access, data);
+        return move_mapped(wave, uop, address, lane, bytes, access, data);
+    default:
+        return move_mapped(wave, uop, address, lane, bytes, access, data);
     }
-    return true;
 }
 
 static uint32_t extended(enum bw_element element, uint32_t raw, uint32_t old)

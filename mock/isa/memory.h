@@ -40,8 +40,14 @@ static inline unsigned bw_element_bytes(enum bw_element element)
     return bytes[element];
 }
 
-/* Host memory of one lane's access, NULL after filling the fault (or, for LDS out of range, NULL with
- * *dropped set). */
+/* Lane number in the wave: the second half of a wave64 is at the high EXEC word. */
+static inline unsigned bw_wave_lane(const struct bw_uop *uop, unsigned lane)
+{
+    return lane + (uop->x == BW_OFFSET_SGPR(BW_SREG_EXEC_HI) ? BW_LANES : 0);
+}
+
+/* Host memory of one lane's whole element, as atomics need it; NULL after filling the fault (or, for LDS out
+ * of range, NULL with *dropped set). */
 uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                         unsigned lane, unsigned bytes, enum bw_isa_access access, bool *dropped);
 

@@ -198,7 +198,7 @@ static void translate_flat(struct bw_translator *t)
     }
 }
 
-/* Two elements at two offsets, each in units of its size, or 64 times that: as two plain accesses. */
+/* Two elements at two offsets, each in units of its size, or 64 times that. */
 struct ds_pair {
     uint16_t op, single;
     uint8_t element_bytes;
@@ -228,38 +228,32 @@ static const struct ds_pair *ds_pair(unsigned op)
     return NULL;
 }
 
+/* Loads and exchanges are one uop, which reads all that it needs before it writes a register; stores are two.
+ */
 static void emit_pair(struct bw_translator *t, const struct ds_pair *pair, const struct bw_uop *operands)
 {
     const struct bw_inst *inst = t->inst;
     int32_t unit = pair->element_bytes * (pair->is_stride64 ? 64 : 1);
+    bool wide = pair->element_bytes == 8;
     struct bw_uop first = *operands, second = *operands;
     first.g = (inst->offset & 255) * unit;
     second.g = (inst->offset >> 8 & 255) * unit;
-    second.b = operands->c;
-    second.d += pair->element_bytes / 4 * BW_VREG_BYTES;
-    int32_t address = operands->a;
-    bool is_load = pair->single == BW_GFX11_DS_LOAD_B32 || pair->single == BW_GFX11_DS_LOAD_B64;
-    if (is_load && second.g == first.g + pair->element_bytes) {
-        put_operands(t, pair->element_bytes == 4 ? BW_UOP_LDS_LOAD_PAIR_B32 : BW_UOP_LDS_LOAD_PAIR_B64,
-                     &first);
-        return;
-    }
-    /* The first result must not overwrite the address of the second. */
-    if (inst->dst.kind == BW_OPERAND_VGPR && address >= first.d && address < second.d) {
-        int32_t temp = bw_temp(t, 1);
-        struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
-        uop->d = temp;
-        uop->a = address;
-        uop->e = -1;
-        second.a = temp;
-    }
     if (pair->single == BW_UOP_ATOMIC) {
-        int32_t code = BW_ATOMIC_SWAP | (pair->element_bytes == 8 ? BW_ATOMIC_WIDE : 0) | BW_ATOMIC_RETURN;
-        first.f = second.f = BW_ATOMIC_CODE(code, BW_ADDRESS_LDS);
-        first.c = second.c = 0;
+        first.e = second.g;
+        first.f = wide ? BW_ATOMIC_WIDE : 0;
+        put_operands(t, BW_UOP_LDS_EXCHANGE_PAIR, &first);
+    } else if (pair->single == BW_GFX11_DS_LOAD_B32 || pair->single == BW_GFX11_DS_LOAD_B64) {
+        bool is_adjacent = second.g == first.g + pair->element_bytes;
+        first.e = second.g;
+        put_operands(t,
+                     is_adjacent ? (wide ? BW_UOP_LDS_LOAD_PAIR_B64 : BW_UOP_LDS_LOAD_PAIR_B32)
+                                 : (wide ? BW_UOP_LDS_LOAD_2ADDR_B64 : BW_UOP_LDS_LOAD_2ADDR_B32),
+                     &first);
+    } else {
+        second.b = operands->c;
+        put_operands(t, pair->single, &first);
+        put_operands(t, pair->single, &second);
     }
-    put_operands(t, pair->single, &first);
-    put_operands(t, pair->single, &second);
 }
 
 static void translate_append(struct bw_translator *t)
