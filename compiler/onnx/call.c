@@ -11,18 +11,14 @@
 
 int bw_onnx_fail(struct bw_onnx_call *c, int code, const char *format, ...)
 {
-    char what[128];
+    char what[160];
     va_list arguments;
     if (c->rc)
         return c->rc;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    struct bw_bytes name = c->node->name;
-    if (!name.size_bytes && c->node->output_count)
-        name = c->session->proto->symbols.data[c->node->outputs[0]];
-    c->rc = bw_fail(c->session->err, code, "onnx", "node '%s' (%s, opset %lld): %s", bw_onnx_text(name).text,
-                    bw_onnx_text(c->node->op_type).text, (long long)c->opset, what);
+    c->rc = bw_onnx_node_fail(c->session->proto, c->node, c->opset, c->session->err, code, what);
     c->session->reported = true;
     return c->rc;
 }

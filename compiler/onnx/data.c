@@ -1,11 +1,8 @@
 /* The elements of a TensorProto: raw bytes in place, typed fields decoded, external files mapped. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "compiler/onnx/proto.h"
@@ -48,25 +45,23 @@ static int tensor_error(const struct bw_onnx_tensor *tensor, struct bw_err *err,
                    bw_onnx_text(tensor->name).text, bw_onnx_dtype_name(tensor->dtype), what);
 }
 
-/* Typed fields: which one holds a dtype's elements, and how. */
-enum { FLOAT_DATA = 4, INT32_DATA = 5, STRING_DATA = 6, INT64_DATA = 7, DOUBLE_DATA = 10, UINT64_DATA = 11 };
-
+/* The typed field that holds a dtype's elements. */
 static uint32_t typed_field(int64_t onnx_dtype)
 {
     switch (bw_onnx_dtype_of(onnx_dtype)) {
     case BW_F32:
-        return FLOAT_DATA;
+        return BW_ONNX_FLOAT_DATA;
     case BW_F64:
-        return DOUBLE_DATA;
+        return BW_ONNX_DOUBLE_DATA;
     case BW_I64:
-        return INT64_DATA;
+        return BW_ONNX_INT64_DATA;
     case BW_U32:
     case BW_U64:
-        return UINT64_DATA;
+        return BW_ONNX_UINT64_DATA;
     case BW_VOID:
-        return onnx_dtype == BW_ONNX_STRING ? STRING_DATA : 0;
+        return onnx_dtype == BW_ONNX_STRING ? BW_ONNX_STRING_DATA : 0;
     default: /* small integers, bool, and the bits of f16 and bf16 */
-        return INT32_DATA;
+        return BW_ONNX_INT32_DATA;
     }
 }
 
@@ -86,19 +81,43 @@ static int decode_element(struct decoder *d, const void *bytes)
     return 0;
 }
 
+/* Whether a number of int32_data or uint64_data is one of the dtype. Negative numbers come as 64 bits, or cut
+ * to 32; floats come as their bits. */
+static bool number_fits(enum bw_dtype dtype, uint64_t number)
+{
+    int64_t value = (int64_t)number;
+    if (dtype == BW_U32)
+        return number <= UINT32_MAX;
+    if (dtype == BW_BOOL || dtype == BW_I64 || dtype == BW_U64)
+        return true;
+    if (value != (int32_t)number && number > UINT32_MAX)
+        return false;
+    value = (int32_t)number;
+    if (dtype == BW_F16 || dtype == BW_BF16)
+        return value >= INT16_MIN && value <= UINT16_MAX;
+    return value >= bw_dtype_int_min(dtype) && value <= bw_dtype_int_max(dtype);
+}
+
+static int decode_number(struct decoder *d, uint64_t number)
+{
+    if (!number_fits(bw_onnx_dtype_of(d->tensor->dtype), number))
+        return tensor_error(d->tensor, d->err, -EBADMSG, "an element does not fit into its type");
+    return decode_element(d, &number);
+}
+
 /* One field: packed or single numbers, or one string. Elements are the low bytes of the numbers (little
  * endian throughout). */
 static int decode_field(struct decoder *d, const struct bw_wire_field *field, uint32_t number)
 {
     int rc = 0;
-    if (number == STRING_DATA)
+    if (number == BW_ONNX_STRING_DATA)
         return field->type == BW_WIRE_BYTES
                    ? decode_element(d, &field->bytes)
                    : tensor_error(d->tensor, d->err, -EBADMSG, "its strings are no strings");
+    uint32_t fixed_bytes = number == BW_ONNX_FLOAT_DATA ? 4 : number == BW_ONNX_DOUBLE_DATA ? 8 : 0;
     if (field->type != BW_WIRE_BYTES)
-        return decode_element(d, &field->value);
+        return fixed_bytes ? decode_element(d, &field->value) : decode_number(d, field->value);
     const uint8_t *at = field->bytes.data, *end = at + field->bytes.size_bytes;
-    uint32_t fixed_bytes = number == FLOAT_DATA ? 4 : number == DOUBLE_DATA ? 8 : 0;
     while (!rc && at < end) {
         uint64_t value = 0;
         if (fixed_bytes) {
@@ -109,7 +128,7 @@ static int decode_field(struct decoder *d, const struct bw_wire_field *field, ui
         } else if (bw_wire_varint(&at, end, &value)) {
             return tensor_error(d->tensor, d->err, -EBADMSG, "packed data are cut off");
         }
-        rc = decode_element(d, &value);
+        rc = fixed_bytes ? decode_element(d, &value) : decode_number(d, value);
     }
     return rc;
 }
@@ -119,7 +138,7 @@ static int decode_typed(struct bw_onnx_tensor *tensor, const uint8_t *file, stru
     uint32_t number = typed_field(tensor->dtype);
     struct decoder d = {
         .tensor = tensor, .err = err, .element_bytes = bw_dtype_bytes(bw_onnx_dtype_of(tensor->dtype))};
-    if (number == STRING_DATA)
+    if (number == BW_ONNX_STRING_DATA)
         d.element_bytes = sizeof(struct bw_bytes);
     /* Each element takes at least a byte of the file: a shape that promises more is refused before memory is
      * taken for it. */
@@ -149,63 +168,56 @@ static int decode_typed(struct bw_onnx_tensor *tensor, const uint8_t *file, stru
     return rc;
 }
 
-/* External files lie beside the model or below it: a path that leaves its directory is refused. */
-static bool location_is_safe(const char *location)
+static int external_error(const struct bw_onnx_tensor *tensor, struct bw_err *err, int code)
 {
-    if (!*location || *location == '/')
-        return false;
-    for (const char *part = location; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
-        if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2]))
-            return false;
-    return true;
+    int rc = tensor_error(tensor, err, code,
+                          code == -EACCES   ? "its external file lies outside the model's directory"
+                          : code == -EINVAL ? "its external file is no regular file"
+                                            : "its external file cannot be opened");
+    bw_err_observed(err, "'%s'", bw_onnx_text(tensor->location).text);
+    if (code == -EACCES)
+        bw_err_hint(err, "data lie beside their model; copy what a symbolic link stands for");
+    return rc;
 }
 
-static int map_file(const struct bw_onnx_tensor *tensor, const char *path, struct bw_onnx_mapping *mapping,
-                    struct bw_err *err)
+/* Maps just the pages that hold the elements: hundreds of tensors may share one file of gigabytes. */
+static int external_map(const struct bw_onnx_tensor *tensor, int fd, uint64_t wanted, const void **data,
+                        struct bw_onnx_mapping *mapping, struct bw_err *err)
 {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for its writer */
-    if (fd < 0)
-        return tensor_error(tensor, err, -errno, "its external file cannot be opened");
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size <= 0) {
-        close(fd);
-        return tensor_error(tensor, err, -EINVAL, "its external file is empty or no file");
-    }
-    void *address = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    int code = -errno;
-    close(fd);
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = tensor->external_offset & ~(page - 1);
+    uint64_t size_bytes = tensor->external_offset - start + wanted;
+    void *address = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)start);
     if (address == MAP_FAILED)
-        return tensor_error(tensor, err, code, "its external file cannot be mapped");
-    *mapping = (struct bw_onnx_mapping){address, (uint64_t)status.st_size};
+        return tensor_error(tensor, err, -errno, "its external file cannot be mapped");
+    *mapping = (struct bw_onnx_mapping){address, size_bytes};
+    *data = (const uint8_t *)address + (tensor->external_offset - start);
     return 0;
 }
 
 static int external_data(const struct bw_onnx_tensor *tensor, const char *directory, const void **data,
                          struct bw_onnx_mapping *mapping, struct bw_err *err)
 {
-    enum { PATH_BYTES_MAX = 4096 };
-    char path[PATH_BYTES_MAX], location[PATH_BYTES_MAX];
-    uint64_t wanted = (uint64_t)tensor->elements * bw_dtype_bytes(bw_onnx_dtype_of(tensor->dtype));
-    if (tensor->location.size_bytes >= sizeof location ||
-        memchr(tensor->location.data, 0, tensor->location.size_bytes))
-        return tensor_error(tensor, err, -EINVAL, "its external file has an unusable name");
-    memcpy(location, tensor->location.data, tensor->location.size_bytes);
-    location[tensor->location.size_bytes] = 0;
-    if (!directory || !location_is_safe(location))
-        return tensor_error(tensor, err, -EACCES, "its external file lies outside the model's directory");
-    if (snprintf(path, sizeof path, "%s/%s", directory, location) >= (int)sizeof path)
-        return tensor_error(tensor, err, -ENAMETOOLONG, "its external file has an unusable name");
+    uint64_t size_bytes,
+        wanted = (uint64_t)tensor->elements * bw_dtype_bytes(bw_onnx_dtype_of(tensor->dtype));
+    if (tensor->has_raw || tensor->typed)
+        return tensor_error(tensor, err, -EBADMSG, "elements both in the model and in an external file");
     if (tensor->external_bytes_given && tensor->external_bytes != wanted)
         return tensor_error(tensor, err, -EBADMSG,
                             "the length of its external data is not that of its shape");
-    int rc = map_file(tensor, path, mapping, err);
-    if (rc)
-        return rc;
-    if (tensor->external_offset > mapping->size_bytes ||
-        wanted > mapping->size_bytes - tensor->external_offset)
-        return tensor_error(tensor, err, -EBADMSG, "its external file is too short");
-    *data = (const uint8_t *)mapping->address + tensor->external_offset;
-    return 0;
+    int fd = directory ? bw_onnx_open_beneath(directory, tensor->location, false, &size_bytes) : -EACCES;
+    if (fd < 0)
+        return external_error(tensor, err, fd);
+    int rc = 0;
+    if (tensor->external_offset > size_bytes || wanted > size_bytes - tensor->external_offset) {
+        rc = tensor_error(tensor, err, -EBADMSG, "its external file is too short");
+        bw_err_expected(err, "%llu bytes from offset %llu", (unsigned long long)wanted,
+                        (unsigned long long)tensor->external_offset);
+        bw_err_observed(err, "a file of %llu bytes", (unsigned long long)size_bytes);
+    } else if (wanted) {
+        rc = external_map(tensor, fd, wanted, data, mapping, err);
+    }
+    close(fd);
+    return rc;
 }
 
 /* A bool is 0 or 1 everywhere else; in a file it is whatever is not 0. */
@@ -238,6 +250,10 @@ static int find_data(struct bw_onnx_tensor *tensor, const uint8_t *file, const c
     }
     if (tensor->external && dtype != BW_VOID)
         return external_data(tensor, directory, data, external, err);
+    if (tensor->has_raw && tensor->raw.size_bytes && tensor->typed)
+        return tensor_error(tensor, err, -EBADMSG, "elements both as raw data and as numbers");
+    if (tensor->typed & ~(1u << typed_field(tensor->dtype)))
+        return tensor_error(tensor, err, -EBADMSG, "its elements are in the field of another type");
     if (!tensor->has_raw || dtype == BW_VOID) {
         int rc = decode_typed(tensor, file, err);
         *data = tensor->decoded;

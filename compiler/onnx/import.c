@@ -21,25 +21,6 @@ static int scope_set(struct bw_onnx_session *session, struct bw_onnx_scope *scop
     return 0;
 }
 
-/* Domains "" and "ai.onnx" are one. */
-static bool same_domain(struct bw_bytes a, struct bw_bytes b)
-{
-    struct bw_bytes none = {0};
-    if (bw_onnx_equals(a, "ai.onnx"))
-        a = none;
-    if (bw_onnx_equals(b, "ai.onnx"))
-        b = none;
-    return a.size_bytes == b.size_bytes && (!a.size_bytes || !memcmp(a.data, b.data, a.size_bytes));
-}
-
-static int64_t opset_of(const struct bw_onnx_opsets *opsets, struct bw_bytes domain)
-{
-    for (uint32_t i = 0; i < opsets->count; i++)
-        if (same_domain(opsets->rows[i].domain, domain))
-            return opsets->rows[i].version;
-    return 1; /* files before IR version 3 have no opset_import */
-}
-
 static bool node_is_used(const struct bw_onnx_graph *graph, const struct bw_onnx_node *node)
 {
     uint64_t last_use;
@@ -49,26 +30,13 @@ static bool node_is_used(const struct bw_onnx_graph *graph, const struct bw_onnx
     return false;
 }
 
-static const struct bw_onnx_function *function_find(const struct bw_onnx_model *model,
-                                                    const struct bw_onnx_node *node)
-{
-    for (uint32_t i = 0; i < model->function_count; i++) {
-        const struct bw_onnx_function *function = &model->functions[i];
-        if (function->name.size_bytes == node->op_type.size_bytes &&
-            same_domain(function->domain, node->domain) &&
-            !memcmp(function->name.data, node->op_type.data, node->op_type.size_bytes))
-            return function;
-    }
-    return NULL;
-}
-
 /* An error without the node's name gets it; the text of the cause stays. */
 static int report(struct bw_onnx_call *c, int rc)
 {
     struct bw_err *err = c->session->err;
     if (!rc || c->session->reported)
         return rc;
-    char what[128] = "failed";
+    char what[160] = "failed";
     if (err && err->what[0]) {
         memcpy(what, err->what, sizeof what - 1);
         what[sizeof what - 1] = 0;
@@ -168,6 +136,23 @@ static int call_inputs(struct bw_onnx_call *c, struct bw_onnx_scope *scope)
     return c->rc;
 }
 
+static int set_output(struct bw_onnx_call *c, struct bw_onnx_scope *scope, uint32_t output)
+{
+    uint64_t last_use;
+    bw_symbol symbol = c->node->outputs[output];
+    struct bw_onnx_value *value = c->outputs[output];
+    if (!symbol)
+        return 0;
+    if (!value)
+        return bw_map_get(&scope->graph->last_use, symbol, &last_use)
+                   ? bw_onnx_fail(c, -ENOTSUP, "output %u is not supported", output)
+                   : 0;
+    int rc = bw_onnx_check_declared(c, scope->graph, symbol, value, true);
+    if (!rc)
+        rc = bw_onnx_value_fold(c->session, value);
+    return rc ? rc : scope_set(c->session, scope, symbol, value);
+}
+
 static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope,
                     const struct bw_onnx_node *node)
 {
@@ -176,26 +161,21 @@ static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope
                              .node = node,
                              .input_count = node->input_count,
                              .output_count = node->output_count,
-                             .opset = opset_of(session->opsets, node->domain)};
+                             .opset = bw_onnx_opset_of(session->opsets, node->domain, 1)};
     int rc = bw_onnx_iteration(&c);
     if (!rc)
         rc = call_inputs(&c, scope);
-    if (!rc) {
-        const struct bw_onnx_function *function = function_find(session->proto, node);
-        rc = function ? call_function(&c, function) : call_op(&c);
-    }
+    if (!rc)
+        rc = bw_onnx_check_types(&c);
+    if (!rc)
+        rc = node->function ? call_function(&c, node->function) : call_op(&c);
     rc = rc ? rc : c.rc;
     if (!rc)
         rc = bw_tensor_graph_error(session->graph, session->err);
     if (!rc && bw_ir_count(session->graph->ir) > BW_ONNX_IR_NODES_MAX)
         rc = bw_onnx_fail(&c, -E2BIG, "the graph has more than %d operations", BW_ONNX_IR_NODES_MAX);
-    for (uint32_t i = 0; !rc && i < node->output_count; i++) {
-        if (!node->outputs[i] || !c.outputs[i])
-            continue;
-        rc = bw_onnx_value_fold(session, c.outputs[i]);
-        if (!rc)
-            rc = scope_set(session, scope, node->outputs[i], c.outputs[i]);
-    }
+    for (uint32_t i = 0; !rc && i < node->output_count; i++)
+        rc = set_output(&c, scope, i);
     return report(&c, rc);
 }
 
@@ -244,15 +224,19 @@ int bw_onnx_subgraph(struct bw_onnx_call *c, const struct bw_onnx_graph *graph,
                      struct bw_onnx_value **outputs)
 {
     struct bw_onnx_scope scope = {.outer = c->session->scope, .graph = graph};
+    int rc = 0;
     if (graph->input_count != input_count)
         return bw_onnx_fail(c, -EBADMSG, "its graph '%s' has %u inputs instead of %u",
                             bw_onnx_text(graph->name).text, graph->input_count, input_count);
-    for (uint32_t i = 0; i < input_count; i++)
-        if (scope_set(c->session, &scope, graph->inputs[i].symbol, inputs[i])) {
-            bw_map_free(&scope.values);
-            return -ENOMEM;
-        }
-    return run_scope(c->session, &scope, outputs);
+    for (uint32_t i = 0; !rc && i < input_count; i++) {
+        rc = bw_onnx_check_declared(c, graph, graph->inputs[i].symbol, inputs[i], false);
+        if (!rc)
+            rc = scope_set(c->session, &scope, graph->inputs[i].symbol, inputs[i]);
+    }
+    if (!rc)
+        return run_scope(c->session, &scope, outputs);
+    bw_map_free(&scope.values);
+    return rc;
 }
 
 int bw_onnx_session_import(struct bw_onnx_session *session, struct bw_onnx_value *const *inputs,

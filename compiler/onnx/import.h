@@ -27,7 +27,8 @@ enum {
     BW_ONNX_SPECIALIZE_ELEMENTS_MAX = 256, /* of an input whose values may be part of what a plan is for */
     BW_ONNX_SESSION_BYTES_MAX = 1 << 30,   /* tables, lists and decided values of one import */
     BW_ONNX_IR_NODES_MAX = 1 << 23,        /* of the graph that an import makes: half a gigabyte */
-    BW_ONNX_SIZE_MAX_LOG2 = 40,  /* no axis is longer: products with small factors stay within 64 bits */
+    BW_ONNX_SIZE_MAX_LOG2 =
+        BW_ONNX_DIM_MAX_LOG2,    /* no axis is longer: products with small factors stay within 64 bits */
     BW_ONNX_CALL_DEPTH_MAX = 64, /* subgraphs and functions within each other, against recursive functions */
     BW_ONNX_NODES_MAX = 1 << 20, /* nodes of one import, iterations of loops included, against endless ones */
 };
@@ -177,6 +178,13 @@ void bw_onnx_unpin(struct bw_onnx_call *c, uint32_t count);
 struct bw_onnx_value *bw_onnx_named(struct bw_onnx_call *c, struct bw_bytes name);
 /* Counts an iteration of a loop against BW_ONNX_NODES_MAX. */
 int bw_onnx_iteration(struct bw_onnx_call *c);
+
+/* ---- types.c ---- */
+/* The inputs' element types against what the op takes. */
+int bw_onnx_check_types(struct bw_onnx_call *c);
+/* A value against the type that its graph declares for its name, if any; shapes: its dimensions too. */
+int bw_onnx_check_declared(struct bw_onnx_call *c, const struct bw_onnx_graph *graph, bw_symbol symbol,
+                           const struct bw_onnx_value *value, bool shapes);
 
 /* ---- call.c: what op functions read and write ---- */
 /* Records an error that names node, op and opset. Returns code. */

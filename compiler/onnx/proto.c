@@ -30,6 +30,40 @@ bool bw_onnx_equals(struct bw_bytes bytes, const char *text)
            !memcmp(bytes.data ? bytes.data : (const uint8_t *)"", text, bytes.size_bytes);
 }
 
+bool bw_onnx_same(struct bw_bytes a, struct bw_bytes b)
+{
+    return a.size_bytes == b.size_bytes && (!a.size_bytes || !memcmp(a.data, b.data, a.size_bytes));
+}
+
+bool bw_onnx_same_domain(struct bw_bytes a, struct bw_bytes b)
+{
+    struct bw_bytes none = {0};
+    if (bw_onnx_equals(a, "ai.onnx"))
+        a = none;
+    if (bw_onnx_equals(b, "ai.onnx"))
+        b = none;
+    return bw_onnx_same(a, b);
+}
+
+int64_t bw_onnx_opset_of(const struct bw_onnx_opsets *opsets, struct bw_bytes domain, int64_t absent)
+{
+    for (uint32_t i = 0; i < opsets->count; i++)
+        if (bw_onnx_same_domain(opsets->rows[i].domain, domain))
+            return opsets->rows[i].version;
+    return absent;
+}
+
+int bw_onnx_node_fail(const struct bw_onnx_model *model, const struct bw_onnx_node *node, int64_t opset,
+                      struct bw_err *err, int code, const char *what)
+{
+    struct bw_bytes name = node->name;
+    if (!name.size_bytes && node->output_count)
+        name = model->symbols.data[node->outputs[0]];
+    return bw_fail(err, code, "onnx", "byte %llu: node '%s' (%s, opset %lld): %s",
+                   (unsigned long long)node->offset, bw_onnx_text(name).text,
+                   bw_onnx_text(node->op_type).text, (long long)opset, what);
+}
+
 bw_symbol bw_onnx_intern(struct bw_onnx_model *model, struct bw_bytes name)
 {
     if (!name.size_bytes)
@@ -47,6 +81,46 @@ bw_symbol bw_onnx_intern(struct bw_onnx_model *model, struct bw_bytes name)
             return UINT32_MAX;
         return (bw_symbol)symbol;
     }
+}
+
+static uint64_t hash_more(uint64_t hash, struct bw_bytes bytes)
+{
+    return bw_onnx_equals(bytes, "ai.onnx") || !bytes.size_bytes
+               ? bw_hash64(hash)
+               : XXH3_64bits_withSeed(bytes.data, bytes.size_bytes, hash);
+}
+
+/* The function, or NULL, and the hash under which it stands or would stand. */
+static const struct bw_onnx_function *function_at(const struct bw_onnx_model *model, struct bw_bytes domain,
+                                                  struct bw_bytes name, struct bw_bytes overload,
+                                                  uint64_t *hash)
+{
+    for (uint64_t seed = 0;; seed++) { /* another seed on collision */
+        uint64_t address;
+        *hash = hash_more(hash_more(hash_more(seed, domain), name), overload);
+        if (!bw_map_get(&model->function_map, *hash, &address))
+            return NULL;
+        const struct bw_onnx_function *known = (const struct bw_onnx_function *)(uintptr_t)address;
+        if (bw_onnx_same_domain(known->domain, domain) && bw_onnx_same(known->name, name) &&
+            bw_onnx_same(known->overload, overload))
+            return known;
+    }
+}
+
+const struct bw_onnx_function *bw_onnx_function_find(const struct bw_onnx_model *model,
+                                                     struct bw_bytes domain, struct bw_bytes name,
+                                                     struct bw_bytes overload)
+{
+    uint64_t hash;
+    return function_at(model, domain, name, overload, &hash);
+}
+
+int bw_onnx_function_add(struct bw_onnx_model *model, const struct bw_onnx_function *function)
+{
+    uint64_t hash;
+    if (function_at(model, function->domain, function->name, function->overload, &hash))
+        return -EEXIST;
+    return bw_map_set(&model->function_map, hash, (uint64_t)(uintptr_t)function);
 }
 
 int bw_onnx_parser_intern(struct bw_onnx_parser *p, struct bw_bytes name, bw_symbol *symbol)
@@ -117,8 +191,9 @@ static int dims_add(const struct bw_onnx_parser *p, const struct bw_wire *wire, 
     if (tensor->rank == BW_TENSOR_RANK_MAX)
         return bw_onnx_parser_error(p, wire, offset, -E2BIG, "a tensor of more than 16 dimensions");
     int64_t dim = (int64_t)value;
-    if (dim < 0 || (dim && __builtin_mul_overflow(tensor->elements, dim, &tensor->elements)) ||
-        tensor->elements >> 40)
+    if (dim < 0 || dim >> BW_ONNX_DIM_MAX_LOG2 ||
+        (dim && __builtin_mul_overflow(tensor->elements, dim, &tensor->elements)) ||
+        tensor->elements >> BW_ONNX_DIM_MAX_LOG2)
         return bw_onnx_parser_error(p, wire, offset, -EBADMSG,
                                     "a tensor's dimension is negative, or more than 2^40 elements");
     tensor->elements = dim ? tensor->elements : 0;
@@ -205,7 +280,19 @@ static int tensor_field(const struct bw_onnx_parser *p, const struct bw_wire *wi
     case TENSOR_LOCATION:
         rc = bw_onnx_int_field(wire, field, &location);
         tensor->external = location == 1;
-        return rc;
+        return rc || location == 0 || location == 1
+                   ? rc
+                   : bw_onnx_parser_error(p, wire, field->offset, -ENOTSUP,
+                                          "unknown location of a tensor's data");
+    case BW_ONNX_FLOAT_DATA:
+    case BW_ONNX_INT32_DATA:
+    case BW_ONNX_STRING_DATA:
+    case BW_ONNX_INT64_DATA:
+    case BW_ONNX_DOUBLE_DATA:
+    case BW_ONNX_UINT64_DATA:
+        if (field->type != BW_WIRE_BYTES || field->bytes.size_bytes || field->number == BW_ONNX_STRING_DATA)
+            tensor->typed |= 1u << field->number;
+        return 0;
     default:
         return 0;
     }
@@ -365,6 +452,7 @@ int bw_onnx_read_value_info(struct bw_onnx_parser *p, const struct bw_wire *oute
     struct bw_wire_field field;
     struct bw_bytes name = {0};
     int rc;
+    info->offset = (uint64_t)(bytes.data - wire.file);
     while ((rc = bw_wire_next(&wire, &field)) > 0) {
         if (field.number == 1)
             rc = bw_onnx_bytes_field(&wire, &field, &name);
@@ -533,9 +621,7 @@ int bw_onnx_read_attribute(struct bw_onnx_parser *p, const struct bw_wire *outer
     int rc;
     while ((rc = bw_wire_next(&wire, &field)) > 0) {
         enum bw_onnx_attribute_type from_field = type_from_field(field.number);
-        bool is_list = from_field == BW_ONNX_ATTR_INTS || from_field == BW_ONNX_ATTR_FLOATS ||
-                       from_field == BW_ONNX_ATTR_STRINGS;
-        if (is_list && found && found != from_field) /* one count serves one list */
+        if (from_field && found && found != from_field) /* one count serves one list */
             return bw_onnx_parser_error(p, &wire, field.offset, -EBADMSG,
                                         "an attribute has two kinds of value");
         if (from_field)
@@ -549,8 +635,7 @@ int bw_onnx_read_attribute(struct bw_onnx_parser *p, const struct bw_wire *outer
                                     "unknown attribute type");
     attr->type = type ? (enum bw_onnx_attribute_type)type : found;
     bool missing = (attr->type == BW_ONNX_ATTR_TENSOR && !attr->tensor) ||
-                   (attr->type == BW_ONNX_ATTR_GRAPH && !attr->graph) ||
-                   ((attr->ints || attr->floats || attr->strings) && attr->type != found);
+                   (attr->type == BW_ONNX_ATTR_GRAPH && !attr->graph) || (found && attr->type != found);
     if (!rc && missing && !attr->reference.size_bytes)
         return bw_onnx_parser_error(p, &wire, (uint64_t)(bytes.data - wire.file), -EBADMSG,
                                     "an attribute's value does not have its type");

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "compiler/onnx/check.h"
 #include "compiler/onnx/proto_internal.h"
 
 /* ---- nodes and graphs ---- */
@@ -19,7 +20,8 @@ enum {
     NODE_NAME = 3,
     NODE_OP_TYPE = 4,
     NODE_ATTRIBUTE = 5,
-    NODE_DOMAIN = 7
+    NODE_DOMAIN = 7,
+    NODE_OVERLOAD = 8
 };
 
 static int node_field(struct bw_onnx_parser *p, const struct bw_wire *wire, const struct bw_wire_field *field,
@@ -39,6 +41,8 @@ static int node_field(struct bw_onnx_parser *p, const struct bw_wire *wire, cons
         return bw_onnx_bytes_field(wire, field, &node->op_type);
     case NODE_DOMAIN:
         return bw_onnx_bytes_field(wire, field, &node->domain);
+    case NODE_OVERLOAD:
+        return bw_onnx_bytes_field(wire, field, &node->overload);
     case NODE_ATTRIBUTE:
         rc = bw_wire_expect(wire, field, BW_WIRE_BYTES);
         return rc ? rc
@@ -76,13 +80,17 @@ enum {
     GRAPH_INITIALIZER = 5,
     GRAPH_INPUT = 11,
     GRAPH_OUTPUT = 12,
+    GRAPH_VALUE = 13,
     GRAPH_SPARSE = 15
 };
 
 static int graph_field(struct bw_onnx_parser *p, const struct bw_wire *wire,
                        const struct bw_wire_field *field, struct bw_onnx_graph *graph)
 {
-    int rc = bw_wire_expect(wire, field, BW_WIRE_BYTES);
+    bool known = field->number == GRAPH_NODE || field->number == GRAPH_NAME ||
+                 field->number == GRAPH_INITIALIZER || field->number == GRAPH_SPARSE ||
+                 (field->number >= GRAPH_INPUT && field->number <= GRAPH_VALUE);
+    int rc = known ? bw_wire_expect(wire, field, BW_WIRE_BYTES) : 0;
     if (rc)
         return rc;
     switch (field->number) {
@@ -96,6 +104,8 @@ static int graph_field(struct bw_onnx_parser *p, const struct bw_wire *wire,
         return bw_onnx_read_value_info(p, wire, field->bytes, &graph->inputs[graph->input_count++]);
     case GRAPH_OUTPUT:
         return bw_onnx_read_value_info(p, wire, field->bytes, &graph->outputs[graph->output_count++]);
+    case GRAPH_VALUE:
+        return bw_onnx_read_value_info(p, wire, field->bytes, &graph->values[graph->value_count++]);
     case GRAPH_SPARSE:
         return bw_onnx_parser_error(p, wire, field->offset, -ENOTSUP,
                                     "sparse initializers are not supported");
@@ -118,12 +128,12 @@ int bw_onnx_read_graph(struct bw_onnx_parser *p, const struct bw_wire *outer, st
         bw_onnx_parser_alloc(p, bw_onnx_field_count(wire, GRAPH_INITIALIZER), sizeof *graph->initializers);
     graph->inputs = bw_onnx_parser_alloc(p, bw_onnx_field_count(wire, GRAPH_INPUT), sizeof *graph->inputs);
     graph->outputs = bw_onnx_parser_alloc(p, bw_onnx_field_count(wire, GRAPH_OUTPUT), sizeof *graph->outputs);
-    if (!graph->nodes || !graph->initializers || !graph->inputs || !graph->outputs)
+    graph->values = bw_onnx_parser_alloc(p, bw_onnx_field_count(wire, GRAPH_VALUE), sizeof *graph->values);
+    if (!graph->nodes || !graph->initializers || !graph->inputs || !graph->outputs || !graph->values)
         return -ENOMEM;
+    graph->offset = (uint64_t)(bytes.data - wire.file);
     while ((rc = bw_wire_next(&wire, &field)) > 0) {
-        rc = field.number <= GRAPH_SPARSE && field.type == BW_WIRE_BYTES
-                 ? graph_field(p, &wire, &field, graph)
-                 : 0;
+        rc = graph_field(p, &wire, &field, graph);
         if (rc)
             break;
     }
@@ -149,7 +159,22 @@ static int parse_opset(const struct bw_wire *outer, struct bw_bytes bytes, struc
     return rc;
 }
 
-enum { FN_NAME = 1, FN_INPUT = 4, FN_OUTPUT = 5, FN_NODE = 7, FN_OPSET = 9, FN_DOMAIN = 10, FN_DEFAULT = 11 };
+enum {
+    FN_NAME = 1,
+    FN_INPUT = 4,
+    FN_OUTPUT = 5,
+    FN_NODE = 7,
+    FN_OPSET = 9,
+    FN_DOMAIN = 10,
+    FN_DEFAULT = 11,
+    FN_OVERLOAD = 13
+};
+
+static bool function_has(uint32_t field)
+{
+    return field == FN_NAME || field == FN_INPUT || field == FN_OUTPUT || field == FN_NODE ||
+           (field >= FN_OPSET && field <= FN_DEFAULT) || field == FN_OVERLOAD;
+}
 
 static int function_field(struct bw_onnx_parser *p, const struct bw_wire *wire,
                           const struct bw_wire_field *field, struct bw_onnx_function *function)
@@ -160,6 +185,8 @@ static int function_field(struct bw_onnx_parser *p, const struct bw_wire *wire,
         return bw_onnx_bytes_field(wire, field, &function->name);
     case FN_DOMAIN:
         return bw_onnx_bytes_field(wire, field, &function->domain);
+    case FN_OVERLOAD:
+        return bw_onnx_bytes_field(wire, field, &function->overload);
     case FN_INPUT:
         return bw_onnx_parser_intern(p, field->bytes, &body->inputs[body->input_count++].symbol);
     case FN_OUTPUT:
@@ -181,6 +208,7 @@ static int parse_function(struct bw_onnx_parser *p, const struct bw_wire *outer,
     struct bw_wire wire = bw_wire_inside(outer, bytes, "FunctionProto");
     struct bw_wire_field field;
     int rc;
+    function->offset = function->body.offset = (uint64_t)(bytes.data - wire.file);
     function->body.inputs =
         bw_onnx_parser_alloc(p, bw_onnx_field_count(wire, FN_INPUT), sizeof *function->body.inputs);
     function->body.outputs =
@@ -195,8 +223,9 @@ static int parse_function(struct bw_onnx_parser *p, const struct bw_wire *outer,
         !function->opsets.rows)
         return -ENOMEM;
     while ((rc = bw_wire_next(&wire, &field)) > 0) {
-        bool known = field.number <= FN_DEFAULT && field.type == BW_WIRE_BYTES;
-        rc = known ? function_field(p, &wire, &field, function) : 0;
+        rc = function_has(field.number) ? bw_wire_expect(&wire, &field, BW_WIRE_BYTES) : 0;
+        if (!rc)
+            rc = function_field(p, &wire, &field, function);
         if (rc)
             return rc;
     }
@@ -305,6 +334,8 @@ int bw_onnx_parse(struct bw_bytes file, struct bw_onnx_model **model, struct bw_
     if (!rc)
         rc = parse_model(&p);
     if (!rc)
+        rc = bw_onnx_check(p.model, err);
+    if (!rc)
         rc = uses_find(&p, &p.model->graph, NULL);
     for (uint32_t i = 0; !rc && i < p.model->function_count; i++)
         rc = uses_find(&p, &p.model->functions[i].body, NULL);
@@ -328,6 +359,7 @@ void bw_onnx_free(struct bw_onnx_model *model)
     bw_vec_free(&model->decoded);
     bw_vec_free(&model->symbols);
     bw_map_free(&model->symbol_map);
+    bw_map_free(&model->function_map);
     bw_arena_free(&model->arena);
     free(model);
 }

@@ -15,7 +15,7 @@ struct bw_err {
     int code;            /* -errno, 0 when nothing failed */
     char subsystem[16];  /* "kfd", "elf", "onnx", ... */
     char device[48];     /* device name, or empty */
-    char what[160];      /* register, packet, path, node: the thing that failed */
+    char what[256];      /* register, packet, path, node: the thing that failed */
     char expected[64];   /* may be empty */
     char observed[96];   /* may be empty */
     uint64_t elapsed_ns; /* time waited, 0 when not a wait */
