@@ -177,8 +177,19 @@ bool bw_decode_vop2(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *i
     return !c->failed;
 }
 
-/* Modifier bits of VOP3 that the operation does not take are refused; op_sel of one that has none is ignored,
- * as the hardware does. */
+static bool has_16_bit_operand(const struct bw_gfx11_op_row *row)
+{
+    const uint8_t types[] = {row->dst.type, row->src[0].type, row->src[1].type, row->src[2].type};
+    for (unsigned i = 0; i < BW_COUNT_OF(types); i++) {
+        if (types[i] != BW_T_NONE && bw_gfx11_type_bits((enum bw_gfx11_type)types[i]) == 16)
+            return true;
+    }
+    return false;
+}
+
+/* Modifier bits of VOP3 that the operation does not take are refused. op_sel picks halves of 16-bit operands
+ * (section 7.2.2.4), also where LLVM 19 does not print it; it is ignored, as LLVM does, where there are
+ * none. */
 static void vop3_modifiers(struct bw_decode_cursor *c, struct bw_inst *inst,
                            const struct bw_gfx11_op_row *row, uint32_t word, uint32_t high, bool has_sdst)
 {
@@ -196,6 +207,8 @@ static void vop3_modifiers(struct bw_decode_cursor *c, struct bw_inst *inst,
         inst->op_sel = (uint8_t)op_sel;
         if (row->src[2].type == BW_T_NONE)
             bw_decode_expect_zero(c, op_sel & 4);
+    } else if (has_16_bit_operand(row)) {
+        inst->op_sel = (uint8_t)op_sel;
     }
 }
 

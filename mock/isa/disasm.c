@@ -253,7 +253,7 @@ static void print_vop3_modifiers(const struct bw_inst *inst, const struct bw_gfx
 {
     static const char *const omod[] = {"", " mul:2", " mul:4", " div:2"};
     unsigned count = row->flags & BW_GFX11_F_RMW ? 3 : source_count(row), sources = (1u << count) - 1;
-    unsigned op_sel = inst->op_sel;
+    unsigned op_sel = row->flags & BW_GFX11_F_OPSEL ? inst->op_sel : 0;
     bool lanes = inst->op == BW_GFX11_V_PERMLANE16_B32 || inst->op == BW_GFX11_V_PERMLANEX16_B32;
     if (inst->op == BW_GFX11_V_DOT2_F16_F16 || inst->op == BW_GFX11_V_DOT2_BF16_BF16)
         op_sel &= 0xc;       /* sources 0 and 1 are pairs */

@@ -137,12 +137,31 @@ HANDLER(x_MOVREL)
     STEP;
 }
 
+/* The swap of two registers named through M0: d = e + M0[25:16], a = f + M0[9:0]. */
+HANDLER(x_SWAPREL)
+{
+    uint32_t m0 = wave->sgpr[BW_SREG_M0], count = (uint32_t)uop->c;
+    uint32_t first = (uint32_t)uop->e + (m0 >> 16 & 0x3ff), second = (uint32_t)uop->f + (m0 & 0x3ff);
+    if (first >= count || second >= count)
+        return bw_wave_fault(wave, uop, BW_ISA_ILLEGAL_INSTRUCTION, 0, 0, 0);
+    vu *d = BW_AT(vu, wave, uop->g + (int32_t)first * BW_VREG_BYTES);
+    vu *a = BW_AT(vu, wave, uop->g + (int32_t)second * BW_VREG_BYTES);
+    uint32_t exec = exec_of(wave, uop);
+    EACH_CHUNK
+    {
+        vu was = d[i];
+        d[i] = blend(exec, i, a[i], was);
+        a[i] = blend(exec, i, was, a[i]);
+    }
+    STEP;
+}
+
 #define R(op) {BW_GFX11_##op, x_##op},
 #define H(op) {BW_UOP_##op, x_##op},
 /* clang-format off */
 static const struct bw_uop_row rows[] = {
     R(V_READFIRSTLANE_B32) R(V_READLANE_B32) R(V_WRITELANE_B32) R(V_PERMLANE16_B32) R(V_PERMLANEX16_B32)
-    R(V_PERMLANE64_B32) R(V_SWAP_B32) H(MBCNT) H(DPP) H(MOVREL)
+    R(V_PERMLANE64_B32) R(V_SWAP_B32) H(MBCNT) H(DPP) H(MOVREL) H(SWAPREL)
 };
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_cross) = {rows, sizeof rows / sizeof rows[0]};

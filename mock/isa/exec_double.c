@@ -81,12 +81,10 @@ static inline double max_dx(double a, double b)
 
 static inline double fraction(double a)
 {
-    double f = a - floor(a);
+    double f = a - copysign(floor(a), a); /* what the compiler makes of floor may lose a sign */
     return f >= 1 ? 0x1.fffffffffffffp-1 : f;
 }
 
-/* Reciprocals and roots flush denormals (notes of V_RCP_F64 and its neighbours); here they are exact
- * otherwise. */
 static inline double flushed(double a)
 {
     return as_bits(a) & 0x7ff0000000000000ull ? a : as_double(as_bits(a) & 1ull << 63);
@@ -212,15 +210,15 @@ static inline bool class_f64(double a, uint32_t mask)
     return CLASS_BIT(negative ? 5 : 6);
 }
 
-#define DOUBLE_1(_)                               \
-    _(V_TRUNC_F64, trunc(a))                      \
-    _(V_CEIL_F64, ceil(a))                        \
-    _(V_RNDNE_F64, __builtin_roundeven(a))        \
-    _(V_FLOOR_F64, floor(a))                      \
-    _(V_FRACT_F64, fraction(a))                   \
-    _(V_RCP_F64, flushed(1.0 / flushed(a)))       \
-    _(V_RSQ_F64, flushed(1.0 / sqrt(flushed(a)))) \
-    _(V_SQRT_F64, sqrt(flushed(a)))               \
+#define DOUBLE_1(_)                        \
+    _(V_TRUNC_F64, trunc(a))               \
+    _(V_CEIL_F64, ceil(a))                 \
+    _(V_RNDNE_F64, __builtin_roundeven(a)) \
+    _(V_FLOOR_F64, floor(a))               \
+    _(V_FRACT_F64, fraction(a))            \
+    _(V_RCP_F64, 1.0 / a)                  \
+    _(V_RSQ_F64, 1.0 / sqrt(a))            \
+    _(V_SQRT_F64, sqrt(a))                 \
     _(V_FREXP_MANT_F64, frexp_mantissa(a))
 
 #define DOUBLE_2(_)              \
@@ -370,6 +368,7 @@ HANDLER(x_FINISH_F64)
     EACH_LANE
     {
         double a = A[lane] * factors[how & 3];
+        a = how & 3 && a == 0 ? 0 : a; /* -0 becomes +0 (section 7.2.3.1) */
         double bounded = a > 0 ? (a > 1 ? 1 : a) : 0;
         double v = how & 4 ? (a != a && !(how & 8) ? a : bounded) : a;
         r[lane] = how & 16 ? flushed(v) : v;
@@ -378,13 +377,14 @@ HANDLER(x_FINISH_F64)
     NEXT;
 }
 
-#define CONDITIONS(_)                                                                                 \
-    _(LT, a < b)                                                                                      \
-    _(EQ, a == b)                                                                                     \
-    _(LE, a <= b)                                                                                     \
-    _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, a == a && b == b) _(U, a != a || b != b)       \
-        _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) _(NLE, !(a <= b)) _(NEQ, a != b) \
-            _(NLT, !(a < b))
+#define CONDITIONS(_)                                                                                       \
+    _(LT, a < b)                                                                                            \
+    _(EQ, a == b)                                                                                           \
+    _(LE, a <= b)                                                                                           \
+    _(GT, a > b)                                                                                            \
+    _(LG, a<b || a> b)                                                                                      \
+    _(GE, a >= b) _(O, a == a && b == b) _(U, a != a || b != b) _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) \
+        _(NGT, !(a > b)) _(NLE, !(a <= b)) _(NEQ, a != b) _(NLT, !(a < b))
 #define DEFINE_COMPARE(condition, ...)                        \
     HANDLER(x_V_CMP_##condition##_F64)                        \
     {                                                         \

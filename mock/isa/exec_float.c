@@ -86,6 +86,13 @@ static inline vf med3_ieee(vf a, vf b, vf c)
     return select_f(is_nan(a) | is_nan(b) | is_nan(c), min_ieee(min_ieee(a, b), c), r);
 }
 
+static inline vf med3_dx(vf a, vf b, vf c)
+{
+    vf top = max_dx(max_dx(a, b), c);
+    vf r = select_f(top == a, max_dx(b, c), select_f(top == b, max_dx(a, c), max_dx(a, b)));
+    return select_f(is_nan(a) | is_nan(b) | is_nan(c), min_dx(min_dx(a, b), c), r);
+}
+
 /* Conversions to integer truncate and saturate; NaN gives 0 (RDNA3 ISA document, V_CVT_I32_F32). */
 static inline vu to_signed(vf a)
 {
@@ -241,12 +248,19 @@ FLOAT_2(DEFINE_2)
 FLOAT_3(DEFINE_3)
 DEFINE_2(V_MIN_F32_DX, min_dx(a, b))
 DEFINE_2(V_MAX_F32_DX, max_dx(a, b))
+DEFINE_3(V_MIN3_F32_DX, min_dx(min_dx(a, b), c))
+DEFINE_3(V_MAX3_F32_DX, max_dx(max_dx(a, b), c))
+DEFINE_3(V_MED3_F32_DX, med3_dx(a, b, c))
+DEFINE_3(V_MAXMIN_F32_DX, min_dx(max_dx(a, b), c))
+DEFINE_3(V_MINMAX_F32_DX, max_dx(min_dx(a, b), c))
 
 #define R(op, ...) {BW_GFX11_##op, x_##op},
+#define H(op)      {BW_UOP_##op, x_##op},
 /* clang-format off */
 static const struct bw_uop_row rows[] = {
     FLOAT_1(R) FLOAT_2(R) FLOAT_3(R)
-    {BW_UOP_V_MIN_F32_DX, x_V_MIN_F32_DX}, {BW_UOP_V_MAX_F32_DX, x_V_MAX_F32_DX},
+    H(V_MIN_F32_DX) H(V_MAX_F32_DX) H(V_MIN3_F32_DX) H(V_MAX3_F32_DX) H(V_MED3_F32_DX) H(V_MAXMIN_F32_DX)
+    H(V_MINMAX_F32_DX)
 };
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_float) = {rows, sizeof rows / sizeof rows[0]};

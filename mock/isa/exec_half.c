@@ -56,17 +56,27 @@ static inline vu to_unsigned16(vf a)
     return (vu) __builtin_convertvector(bounded, vi);
 }
 
+/* a * scale rounded to the nearest even integer, once: a product that single precision rounded to half way
+ * between two integers is told from one that lies there. */
+static inline vf scaled_to_integer(vf a, float scale)
+{
+    vf product = a * scale, error = fma_f(a, splat_f(scale), -product), r = rounded_even(product);
+    vf rest = product - r;
+    r += select_f((rest == 0.5f) & (error > 0), splat_f(1), splat_f(0));
+    return r - select_f((rest == -0.5f) & (error < 0), splat_f(1), splat_f(0));
+}
+
 /* Fixed point of [-1, 1] and [0, 1]; rounded to nearest even. */
 static inline vu to_snorm16(vf a)
 {
     return to_signed16(
-        rounded_even(select_f(a > 1, splat_f(1), select_f(a < -1, splat_f(-1), a)) * 32767.0f));
+        scaled_to_integer(select_f(a > 1, splat_f(1), select_f(a < -1, splat_f(-1), a)), 32767));
 }
 
 static inline vu to_unorm16(vf a)
 {
     return to_unsigned16(
-        rounded_even(select_f(a > 1, splat_f(1), select_f(a > 0, a, splat_f(0))) * 65535.0f));
+        scaled_to_integer(select_f(a > 1, splat_f(1), select_f(a > 0, a, splat_f(0))), 65535));
 }
 
 /* a * 2^n, n a 16-bit integer: a product with one power of two is exact in single precision. */
@@ -322,8 +332,10 @@ HANDLER(x_HALVES)
 static inline vf finished(vf a, uint32_t how)
 {
     static const float factors[] = {1, 2, 4, 0.5f};
-    if (how & 3)
+    if (how & 3) {
         a = a * factors[how & 3];
+        a = select_f(a == 0, splat_f(0), a); /* -0 becomes +0 (section 7.2.3.1) */
+    }
     if (how & 4) {
         vf r = select_f(a > 0, a, splat_f(0));
         r = select_f(a > 1, splat_f(1), r);
@@ -437,8 +449,65 @@ static inline vu max_half_dx(vu a, vu b)
     return half_without_ieee(a, b, select_u(x > y, a, select_u(x == y, a & b, b)));
 }
 
+static inline vu med3_half_dx(vu a, vu b, vu c)
+{
+    vi nan = half_is_nan(a) | half_is_nan(b) | half_is_nan(c);
+    vf x = half_to_float(a), y = half_to_float(b), top = half_to_float(max_half_dx(max_half_dx(a, b), c));
+    vu r = select_u(top == x, max_half_dx(b, c), select_u(top == y, max_half_dx(a, c), max_half_dx(a, b)));
+    return select_u(nan, min_half_dx(min_half_dx(a, b), c), r);
+}
+
 DEFINE_HALF_2(V_MIN_F16_DX, min_half_dx(a, b))
 DEFINE_HALF_2(V_MAX_F16_DX, max_half_dx(a, b))
+DEFINE_HALF_3(V_MIN3_F16_DX, min_half_dx(min_half_dx(a, b), c))
+DEFINE_HALF_3(V_MAX3_F16_DX, max_half_dx(max_half_dx(a, b), c))
+DEFINE_HALF_3(V_MED3_F16_DX, med3_half_dx(a, b, c))
+DEFINE_HALF_3(V_MAXMIN_F16_DX, min_half_dx(max_half_dx(a, b), c))
+DEFINE_HALF_3(V_MINMAX_F16_DX, max_half_dx(min_half_dx(a, b), c))
+DEFINE_PACKED(V_PK_MIN_F16_DX, min_half_dx(LOW(x), LOW(y)))
+DEFINE_PACKED(V_PK_MAX_F16_DX, max_half_dx(LOW(x), LOW(y)))
+
+/* Lanes of a source that are infinite: kind 1 a half, 2 a single, 3 two halves of which shift picks one. */
+static inline vi source_is_infinite(const struct bw_wave *wave, int32_t offset, unsigned kind, int i,
+                                    unsigned shift)
+{
+    if (kind == 0)
+        return (vi)splat(0);
+    vu a = BW_AT(const vu, wave, offset)[i];
+    if (kind == 2)
+        return (vi)((a & 0x7fffffffu) == 0x7f800000u);
+    return (vi)((a >> (kind == 3 ? shift : 0) & 0x7fff) == 0x7c00);
+}
+
+/* MODE.FP16_OVFL: an infinite result that no infinite source and no division by zero explains becomes the
+ * largest number (section 3.4.2). a: the result; b, c, e: the sources, of the kinds in uop->g, two bits each;
+ * bit 6: the result is packed; bit 7: source b divides. */
+HANDLER(x_KEEP_FINITE)
+{
+    A_OPERAND;
+    D_OPERAND;
+    uint32_t how = (uint32_t)uop->g;
+    vu r[BW_CHUNKS];
+    EACH_CHUNK
+    {
+        vu v = splat(0);
+        for (unsigned shift = 0; shift < (how & 64 ? 32 : 16); shift += 16) {
+            vu half = A[i] >> shift & 0xffff;
+            vi exempt = source_is_infinite(wave, uop->b, how & 3, i, shift) |
+                        source_is_infinite(wave, uop->c, how >> 2 & 3, i, shift) |
+                        source_is_infinite(wave, uop->e, how >> 4 & 3, i, shift);
+            if (how & 128)
+                exempt |= ((vi)(BW_AT(const vu, wave, uop->b)[i] & 0x7fff) == 0);
+            vi overflowed = (vi)((half & 0x7fff) == 0x7c00) & ~exempt;
+            v |= select_u(overflowed, (half & 0x8000) | 0x7bff, half) << shift;
+        }
+        r[i] = MERGED(v);
+        if (how & 64)
+            r[i] = v;
+    }
+    write_lanes(wave, uop->d, exec_of(wave, uop), r);
+    NEXT;
+}
 
 /* V_SIN_F16 and the like go through single precision: the halves of a as floats into a temporary. */
 HANDLER(x_WIDEN_HALF)
@@ -456,6 +525,8 @@ static const struct bw_uop_row rows[] = {
     HALF_1(R) HALF_2(R) HALF_2_CLAMP(H) HALF_3(R) WORD_1(R) WORD_2(R) PACKED(R) PACKED_CLAMP(H) R(V_CNDMASK_B16)
     H(MERGE_HIGH) H(HALVES) H(FINISH_F32) H(FINISH_F16) H(FINISH_V2F16) H(WIDEN_HALF)
     H(FLUSH_F32) H(FLUSH_F16) H(FLUSH_V2F16) H(FLUSH_F64) H(V_MIN_F16_DX) H(V_MAX_F16_DX)
+    H(V_MIN3_F16_DX) H(V_MAX3_F16_DX) H(V_MED3_F16_DX) H(V_MAXMIN_F16_DX) H(V_MINMAX_F16_DX) H(V_PK_MIN_F16_DX)
+    H(V_PK_MAX_F16_DX) H(KEEP_FINITE)
 };
 /* clang-format on */
 const struct bw_uop_table BW_LEVEL(bw_exec_half) = {rows, sizeof rows / sizeof rows[0]};

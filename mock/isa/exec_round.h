@@ -42,7 +42,7 @@ static inline vf floored(vf a)
 #else
     vf r;
     for (int lane = 0; lane < BW_CHUNK_LANES; lane++)
-        r[lane] = floorf(a[lane]);
+        r[lane] = copysignf(floorf(a[lane]), a[lane]); /* what the compiler makes of it may lose a sign */
     return r;
 #endif
 }

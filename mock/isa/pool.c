@@ -84,6 +84,7 @@ static void choose_handlers(struct bw_isa_pool *pool, enum bw_isa_level level)
     add_handlers(pool, &bw_plain_atomic);
     add_handlers(pool, &bw_plain_odd);
     add_handlers(pool, &bw_plain_rounding);
+    add_handlers(pool, &bw_plain_saturate);
 }
 
 static void *thread_main(void *argument)

@@ -79,6 +79,24 @@ static uint32_t fused_half(double a, double b, double c, enum rounding rounding)
     return rounded_half(sum, error, rounding);
 }
 
+/* a * 2^n; beyond 60 it overflows or vanishes all the same. */
+static double scaled_half(double a, int n)
+{
+    return ldexp(a, n > 60 ? 60 : n < -60 ? -60 : n);
+}
+
+/* x - floor(x), below 1 (V_FRACT_F16). */
+static uint32_t fraction_half(double a, enum rounding rounding)
+{
+    uint32_t r = fused_half(a, 1, -floor(a), rounding);
+    return r == 0x3c00 ? 0x3bff : r;
+}
+
+static double packed_value(const struct bw_wave *wave, int32_t offset, unsigned lane, unsigned shift)
+{
+    return offset ? half_value(BW_AT(const uint32_t, wave, offset)[lane] >> shift & 0xffff) : 0;
+}
+
 #define HALVES(op, expression)                                                                      \
     HANDLER(x_##op)                                                                                 \
     {                                                                                               \
@@ -101,13 +119,44 @@ HALVES(ROUNDED_SUBREV_F16, fused_half(b, 1, -a, rounding))
 HALVES(ROUNDED_MUL_F16, rounded_half(a *b, 0, rounding))
 HALVES(ROUNDED_FMA_F16, fused_half(a, b, c, rounding))
 HALVES(ROUNDED_CVT_F16_F32, rounded_half((double)BW_AT(const float, wave, uop->a)[lane], 0, rounding))
+HALVES(ROUNDED_LDEXP_F16,
+       rounded_half(scaled_half(a, (int16_t)BW_AT(const uint32_t, wave, uop->b)[lane]), 0, rounding))
+HALVES(ROUNDED_CVT_F16_U16, rounded_half((uint16_t)BW_AT(const uint32_t, wave, uop->a)[lane], 0, rounding))
+HALVES(ROUNDED_CVT_F16_I16, rounded_half((int16_t)BW_AT(const uint32_t, wave, uop->a)[lane], 0, rounding))
+HALVES(ROUNDED_FRACT_F16, fraction_half(a, rounding))
+
+/* Both halves of packed sources. */
+#define PACKED(op, expression)                                      \
+    HANDLER(x_##op)                                                 \
+    {                                                               \
+        enum rounding rounding = (enum rounding)(uop->g & 3);       \
+        uint32_t exec = *BW_AT(const uint32_t, wave, uop->x);       \
+        for (unsigned lane = 0; lane < BW_LANES; lane++) {          \
+            uint32_t r = 0;                                         \
+            for (unsigned shift = 0; shift < 32; shift += 16) {     \
+                double a = packed_value(wave, uop->a, lane, shift); \
+                double b = packed_value(wave, uop->b, lane, shift); \
+                double c = packed_value(wave, uop->c, lane, shift); \
+                (void)c;                                            \
+                r |= (expression) << shift;                         \
+            }                                                       \
+            if (exec >> lane & 1)                                   \
+                BW_AT(uint32_t, wave, uop->d)[lane] = r;            \
+        }                                                           \
+        return uop + 1;                                             \
+    }
+PACKED(ROUNDED_PK_ADD_F16, fused_half(a, 1, b, rounding))
+PACKED(ROUNDED_PK_MUL_F16, rounded_half(a *b, 0, rounding))
+PACKED(ROUNDED_PK_FMA_F16, fused_half(a, b, c, rounding))
 
 #define R(op)               \
     {                       \
         BW_UOP_##op, x_##op \
     }
 static const struct bw_uop_row rows[] = {
-    R(SET_ROUNDING),    R(ROUNDED_ADD_F16), R(ROUNDED_SUB_F16),     R(ROUNDED_SUBREV_F16),
-    R(ROUNDED_MUL_F16), R(ROUNDED_FMA_F16), R(ROUNDED_CVT_F16_F32),
+    R(SET_ROUNDING),        R(ROUNDED_ADD_F16),     R(ROUNDED_SUB_F16),     R(ROUNDED_SUBREV_F16),
+    R(ROUNDED_MUL_F16),     R(ROUNDED_FMA_F16),     R(ROUNDED_CVT_F16_F32), R(ROUNDED_LDEXP_F16),
+    R(ROUNDED_CVT_F16_U16), R(ROUNDED_CVT_F16_I16), R(ROUNDED_FRACT_F16),   R(ROUNDED_PK_ADD_F16),
+    R(ROUNDED_PK_MUL_F16),  R(ROUNDED_PK_FMA_F16),
 };
 const struct bw_uop_table bw_plain_rounding = {rows, sizeof rows / sizeof rows[0]};

@@ -71,4 +71,12 @@ bool bw_translate_special(struct bw_translator *t);
 struct bw_lane_select *bw_lane_select_of(struct bw_translator *t);
 void bw_translate_memory(struct bw_translator *t);
 
+/* What MODE and the clamp bit make of an operation (translate_modes.c). A kind of BW_UOP_COUNT: refused. */
+unsigned bw_kind_clamped(unsigned op);      /* of an integer operation with the clamp bit */
+bool bw_op_stays_in_range(unsigned op);     /* the clamp bit changes nothing */
+bool bw_op_is_rounded(unsigned op);         /* by the host's rounding mode, in single and double precision */
+unsigned bw_kind_rounded_half(unsigned op); /* half precision, rounding as told; 0: MODE changes nothing */
+unsigned bw_kind_without_ieee(unsigned op); /* op itself when MODE.IEEE changes nothing */
+bool bw_op_selects(unsigned op);
+
 #endif

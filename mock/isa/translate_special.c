@@ -119,20 +119,16 @@ static void translate_swap(struct bw_translator *t)
     }
 }
 
-static void translate_mbcnt(struct bw_translator *t)
+static void translate_swaprel(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
-    unsigned mask_half = inst->op == BW_GFX11_V_MBCNT_HI_U32_B32;
-    if (inst->dpp != BW_DPP_NONE)
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    t->code->vgprs_used = t->code->vgpr_count;
     for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
-        int32_t d = bw_vector_destination(t, &inst->dst), a = bw_vector_source(t, &inst->src[0]);
-        int32_t b = bw_vector_source(t, &inst->src[1]);
-        struct bw_uop *uop = bw_emit(t, BW_UOP_MBCNT);
-        uop->d = d;
-        uop->a = a;
-        uop->b = b;
-        uop->g = (int32_t)mask_half - (int32_t)t->half;
+        struct bw_uop *uop = bw_emit(t, BW_UOP_SWAPREL);
+        uop->c = (int32_t)t->code->vgpr_count;
+        uop->e = inst->dst.index;
+        uop->f = inst->src[0].index;
+        uop->g = BW_OFFSET_VGPR(t->half * t->code->vgpr_count);
     }
 }
 
@@ -175,113 +171,11 @@ static void translate_movrel(struct bw_translator *t)
     }
 }
 
-/* V_FMA_MIX: sources are singles, or halves where op_sel_hi says so; abs, then neg. */
-static int32_t mixed_source(struct bw_translator *t, unsigned index)
-{
-    const struct bw_inst *inst = t->inst;
-    int32_t source = bw_vector_source(t, &inst->src[index]);
-    bool is_half = inst->op_sel_hi >> index & 1;
-    uint32_t and_mask = inst->abs >> index & 1 ? 0x7fffffffu : ~0u,
-             xor_mask = inst->neg >> index & 1 ? 0x80000000u : 0;
-    if (is_half) {
-        if (inst->op_sel >> index & 1) {
-            int32_t high = bw_temp(t, 1);
-            struct bw_uop *uop = bw_emit(t, BW_UOP_HIGH_HALF);
-            uop->d = high;
-            uop->a = source;
-            source = high;
-        }
-        int32_t wide = bw_temp(t, 1);
-        struct bw_uop *uop = bw_emit(t, BW_UOP_WIDEN_HALF);
-        uop->d = wide;
-        uop->a = source;
-        source = wide;
-    }
-    if (and_mask == ~0u && !xor_mask)
-        return source;
-    int32_t temp = bw_temp(t, 1);
-    struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
-    uop->d = temp;
-    uop->a = source;
-    uop->e = (int32_t)and_mask;
-    uop->f = (int32_t)xor_mask;
-    return temp;
-}
-
 static void emit_1(struct bw_translator *t, unsigned kind, int32_t d, int32_t a)
 {
     struct bw_uop *uop = bw_emit(t, kind);
     uop->d = d;
     uop->a = a;
-}
-
-static void emit_mixed(struct bw_translator *t)
-{
-    const struct bw_inst *inst = t->inst;
-    enum { PLAIN = BW_MODE_DENORM_32 | BW_MODE_DENORM_16_64 };
-    if ((t->program->mode & (BW_MODE_KEY & ~(BW_MODE_DX10_CLAMP | BW_MODE_IEEE))) != PLAIN)
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
-    int32_t source[BW_VECTOR_SOURCES], d = bw_vector_destination(t, &inst->dst), sum = bw_temp(t, 1), half;
-    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++)
-        source[i] = mixed_source(t, i);
-    bool direct = inst->op == BW_GFX11_V_FMA_MIX_F32 && !inst->clamp;
-    struct bw_uop *uop = bw_emit(t, BW_GFX11_V_FMA_F32);
-    uop->d = direct ? d : sum;
-    uop->a = source[0];
-    uop->b = source[1];
-    uop->c = source[2];
-    if (direct)
-        return;
-    if (inst->clamp) {
-        uop = bw_emit(t, BW_UOP_FINISH_F32);
-        uop->d = inst->op == BW_GFX11_V_FMA_MIX_F32 ? d : sum;
-        uop->a = sum;
-        uop->imm = 4 | (t->program->mode & BW_MODE_DX10_CLAMP ? 8 : 0);
-    }
-    switch (inst->op) {
-    case BW_GFX11_V_FMA_MIXLO_F16:
-        emit_1(t, BW_GFX11_V_CVT_F16_F32, d, sum);
-        break;
-    case BW_GFX11_V_FMA_MIXHI_F16:
-        half = bw_temp(t, 1);
-        emit_1(t, BW_GFX11_V_CVT_F16_F32, half, sum);
-        emit_1(t, BW_UOP_MERGE_HIGH, d, half);
-        break;
-    }
-}
-
-static void translate_mix(struct bw_translator *t)
-{
-    if (t->inst->dpp != BW_DPP_NONE)
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
-    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++)
-        emit_mixed(t);
-}
-
-/* Functions of halves that are computed in single precision. */
-static void translate_half_function(struct bw_translator *t, unsigned single)
-{
-    const struct bw_inst *inst = t->inst;
-    bool high_source = inst->op_sel & 1, high_result = inst->op_sel & 8;
-    if (inst->dpp != BW_DPP_NONE || inst->omod || inst->clamp)
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
-    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
-        int32_t d = bw_vector_destination(t, &inst->dst), source = bw_vector_source(t, &inst->src[0]);
-        int32_t temp = bw_temp(t, 1);
-        if (high_source) {
-            emit_1(t, BW_UOP_HIGH_HALF, temp, source);
-            source = temp;
-        }
-        emit_1(t, BW_UOP_WIDEN_HALF, temp, source);
-        struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
-        uop->d = uop->a = temp;
-        uop->e = inst->abs & 1 ? 0x7fffffff : -1;
-        uop->f = inst->neg & 1 ? INT32_MIN : 0;
-        emit_1(t, single, temp, temp);
-        emit_1(t, BW_GFX11_V_CVT_F16_F32, high_result ? temp : d, temp);
-        if (high_result)
-            emit_1(t, BW_UOP_MERGE_HIGH, d, temp);
-    }
 }
 
 static void translate_wmma(struct bw_translator *t)
@@ -338,32 +232,14 @@ bool bw_translate_special(struct bw_translator *t)
     case BW_GFX11_V_SWAP_B32:
         translate_swap(t);
         return true;
-    case BW_GFX11_V_MBCNT_LO_U32_B32:
-    case BW_GFX11_V_MBCNT_HI_U32_B32:
-        translate_mbcnt(t);
+    case BW_GFX11_V_SWAPREL_B32:
+        translate_swaprel(t);
         return true;
     case BW_GFX11_V_MOVRELS_B32:
     case BW_GFX11_V_MOVRELD_B32:
     case BW_GFX11_V_MOVRELSD_B32:
     case BW_GFX11_V_MOVRELSD_2_B32:
         translate_movrel(t);
-        return true;
-    case BW_GFX11_V_FMA_MIX_F32:
-    case BW_GFX11_V_FMA_MIXLO_F16:
-    case BW_GFX11_V_FMA_MIXHI_F16:
-        translate_mix(t);
-        return true;
-    case BW_GFX11_V_EXP_F16:
-        translate_half_function(t, BW_GFX11_V_EXP_F32);
-        return true;
-    case BW_GFX11_V_LOG_F16:
-        translate_half_function(t, BW_GFX11_V_LOG_F32);
-        return true;
-    case BW_GFX11_V_SIN_F16:
-        translate_half_function(t, BW_GFX11_V_SIN_F32);
-        return true;
-    case BW_GFX11_V_COS_F16:
-        translate_half_function(t, BW_GFX11_V_COS_F32);
         return true;
     case BW_GFX11_V_WMMA_F32_16X16X16_F16:
     case BW_GFX11_V_WMMA_F32_16X16X16_BF16:

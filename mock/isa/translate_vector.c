@@ -19,6 +19,12 @@ static bool is_packed(unsigned type)
     return type == BW_T_V2B16 || type == BW_T_V2F16 || type == BW_T_V2BF16;
 }
 
+static bool is_float_type(unsigned type)
+{
+    return type == BW_T_F16 || type == BW_T_BF16 || type == BW_T_F32 || type == BW_T_F64 ||
+           type == BW_T_V2F16 || type == BW_T_V2BF16;
+}
+
 /* temp = (vector & and) ^ xor, per 32-bit lane. */
 static int32_t modified(struct bw_translator *t, int32_t source, uint32_t and_mask, uint32_t xor_mask)
 {
@@ -60,6 +66,8 @@ static int32_t packed_source(struct bw_translator *t, int32_t source, unsigned i
     const struct bw_inst *inst = t->inst;
     bool low_from_high = inst->op_sel >> index & 1, high_from_high = inst->op_sel_hi >> index & 1;
     uint32_t flip = (inst->neg >> index & 1 ? 0x8000u : 0) | (inst->abs >> index & 1 ? 0x80000000u : 0);
+    if (inst->format != BW_GFX11_VOP3P && flip) /* which half a DPP modifier means: not documented */
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
     if (inst->format != BW_GFX11_VOP3P || (!low_from_high && high_from_high && !flip))
         return source;
     int32_t temp = bw_temp(t, 1);
@@ -69,27 +77,6 @@ static int32_t packed_source(struct bw_translator *t, int32_t source, unsigned i
     uop->e = (low_from_high ? 1 : 0) | (high_from_high ? 2 : 0);
     uop->f = (int32_t)flip;
     return temp;
-}
-
-/* abs, then neg (RDNA3 ISA document, section 7.2.2 "Input modifiers"); op_sel picks the half first. */
-static int32_t with_modifiers(struct bw_translator *t, int32_t source, unsigned index, unsigned type)
-{
-    const struct bw_inst *inst = t->inst;
-    const struct bw_gfx11_op_row *row = &bw_gfx11_ops[inst->op];
-    bool neg = inst->neg >> index & 1, abs = inst->abs >> index & 1;
-    if (is_packed(type))
-        return packed_source(t, source, index);
-    if (inst->format ==
-        BW_GFX11_VOP3P) /* scalar third operands and integer dot products have no signs to flip */
-        return source;
-    if ((inst->op_sel >> index & 1) && (row->flags & BW_GFX11_F_OPSEL) && is_16_bit(type))
-        source = through(t, BW_UOP_HIGH_HALF, source);
-    if (!neg && !abs)
-        return source;
-    if (type == BW_T_F64)
-        return modified_wide(t, source, abs ? 0x7fffffffu : ~0u, neg ? 0x80000000u : 0);
-    uint32_t sign = is_f16(type) ? 0x8000u : 0x80000000u;
-    return modified(t, source, abs ? ~sign : ~0u, neg ? sign : 0);
 }
 
 /* What MODE keeps of denormals of a type: bit 0 in sources, bit 1 in results. */
@@ -133,6 +120,47 @@ static int32_t without_denormals(struct bw_translator *t, int32_t source, unsign
     uop->d = temp;
     uop->a = source;
     return temp;
+}
+
+/* V_FMA_MIX: a single, or the half of it that op_sel says where op_sel_hi asks for one; abs, then neg. */
+static int32_t mixed_source(struct bw_translator *t, int32_t source, unsigned index)
+{
+    const struct bw_inst *inst = t->inst;
+    uint32_t and_mask = inst->abs >> index & 1 ? 0x7fffffffu : ~0u,
+             xor_mask = inst->neg >> index & 1 ? 0x80000000u : 0;
+    if (inst->op_sel_hi >> index & 1) {
+        unsigned kind = inst->src[index].kind;
+        if (kind != BW_OPERAND_VGPR && kind != BW_OPERAND_SREG) /* which number an inline constant is here */
+            bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERAND);
+        if (inst->op_sel >> index & 1)
+            source = through(t, BW_UOP_HIGH_HALF, source);
+        source = through(t, BW_UOP_WIDEN_HALF, without_denormals(t, source, BW_T_F16));
+    } else {
+        source = without_denormals(t, source, BW_T_F32);
+    }
+    return and_mask == ~0u && !xor_mask ? source : modified(t, source, and_mask, xor_mask);
+}
+
+/* abs, then neg (RDNA3 ISA document, section 7.2.2 "Input modifiers"); op_sel picks the half first. */
+static int32_t with_modifiers(struct bw_translator *t, int32_t source, unsigned index, unsigned type)
+{
+    const struct bw_inst *inst = t->inst;
+    bool neg = inst->neg >> index & 1, abs = inst->abs >> index & 1;
+    if (is_packed(type))
+        return packed_source(t, source, index);
+    if (type == BW_T_MIX)
+        return mixed_source(t, source, index);
+    if (inst->format ==
+        BW_GFX11_VOP3P) /* scalar third operands and integer dot products have no signs to flip */
+        return source;
+    if ((inst->op_sel >> index & 1) && is_16_bit(type))
+        source = through(t, BW_UOP_HIGH_HALF, source);
+    if (!neg && !abs)
+        return source;
+    if (type == BW_T_F64)
+        return modified_wide(t, source, abs ? 0x7fffffffu : ~0u, neg ? 0x80000000u : 0);
+    uint32_t sign = is_16_bit(type) ? 0x8000u : 0x80000000u;
+    return modified(t, source, abs ? ~sign : ~0u, neg ? sign : 0);
 }
 
 /* The lanes of source 0 permuted, and the lanes for which the operation runs in a mask of its own. */
@@ -179,10 +207,11 @@ static struct finish finish_of(const struct bw_translator *t)
     unsigned type = row->dst.type;
     /* Output modifiers count only without IEEE mode and without denormal results (section 7.2.3). */
     uint32_t denorm = type == BW_T_F32 ? mode & 0x20 : mode & 0x80;
-    bool omod = inst->omod && !(mode & BW_MODE_IEEE) && !denorm && (row->flags & BW_GFX11_F_OMOD);
+    bool omod = inst->omod && !(mode & BW_MODE_IEEE) && !denorm && is_float_type(type) && !is_packed(type);
     bool clamp =
         inst->clamp && (type == BW_T_F32 || type == BW_T_F64 || type == BW_T_F16 || type == BW_T_V2F16);
-    bool flush = flush_kind(type) != BW_UOP_COUNT && !(denormals_kept(t, type) & 2);
+    bool flush =
+        flush_kind(type) != BW_UOP_COUNT && !(denormals_kept(t, type) & 2) && !bw_op_selects(inst->op);
     if (omod || clamp || flush) {
         finish.kind = type == BW_T_F64     ? BW_UOP_FINISH_F64
                       : type == BW_T_F16   ? BW_UOP_FINISH_F16
@@ -192,31 +221,6 @@ static struct finish finish_of(const struct bw_translator *t)
                      (flush ? 16u : 0u);
     }
     return finish;
-}
-
-/* The saturating twin of an integer operation, for the clamp bit. */
-static unsigned clamped_kind(unsigned op)
-{
-    static const struct {
-        uint16_t op, kind;
-    } kinds[] = {
-#define KIND(name) {BW_GFX11_##name, BW_UOP_##name##_CLAMP}
-        KIND(V_ADD_NC_U32), KIND(V_SUB_NC_U32), KIND(V_SUBREV_NC_U32), KIND(V_ADD_NC_I32), KIND(V_SUB_NC_I32),
-        KIND(V_ADD_NC_U16), KIND(V_SUB_NC_U16), KIND(V_ADD_NC_I16),    KIND(V_SUB_NC_I16), KIND(V_PK_ADD_U16),
-        KIND(V_PK_SUB_U16), KIND(V_PK_ADD_I16), KIND(V_PK_SUB_I16),
-#undef KIND
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (kinds[i].op == op)
-            return kinds[i].kind;
-    }
-    return BW_UOP_COUNT;
-}
-
-static bool is_float_type(unsigned type)
-{
-    return type == BW_T_F16 || type == BW_T_BF16 || type == BW_T_F32 || type == BW_T_F64 ||
-           type == BW_T_V2F16 || type == BW_T_V2BF16;
 }
 
 _Static_assert(BW_GFX11_V_CMPX_CLASS_F64 - BW_GFX11_V_CMPX_F_F16 ==
@@ -240,15 +244,22 @@ static bool saturates_itself(unsigned op)
            op == BW_GFX11_V_DOT8_U32_U4;
 }
 
+static bool is_mbcnt(unsigned op)
+{
+    return op == BW_GFX11_V_MBCNT_LO_U32_B32 || op == BW_GFX11_V_MBCNT_HI_U32_B32;
+}
+
 static unsigned kind_of(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
     if (is_cmpx(inst->op))
         return inst->op - BW_GFX11_V_CMPX_F_F16 + BW_GFX11_V_CMP_F_F16;
+    if (is_mbcnt(inst->op))
+        return BW_UOP_MBCNT;
     if (!inst->clamp || is_compare(inst->op) || saturates_itself(inst->op) ||
-        is_float_type(bw_gfx11_ops[inst->op].dst.type))
+        bw_op_stays_in_range(inst->op) || is_float_type(bw_gfx11_ops[inst->op].dst.type))
         return inst->op;
-    unsigned kind = clamped_kind(inst->op);
+    unsigned kind = bw_kind_clamped(inst->op);
     if (kind == BW_UOP_COUNT) {
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
         return inst->op;
@@ -289,72 +300,6 @@ static void emit_finish(struct bw_translator *t, const struct finish *finish, in
     uop->imm = finish->how;
 }
 
-/* Operations whose result MODE's rounding decides. */
-static bool is_rounded(unsigned op)
-{
-    switch (op) {
-    case BW_GFX11_V_ADD_F32:
-    case BW_GFX11_V_SUB_F32:
-    case BW_GFX11_V_SUBREV_F32:
-    case BW_GFX11_V_MUL_F32:
-    case BW_GFX11_V_MUL_DX9_ZERO_F32:
-    case BW_GFX11_V_FMA_F32:
-    case BW_GFX11_V_FMAC_F32:
-    case BW_GFX11_V_FMAMK_F32:
-    case BW_GFX11_V_FMAAK_F32:
-    case BW_GFX11_V_FMA_DX9_ZERO_F32:
-    case BW_GFX11_V_FMAC_DX9_ZERO_F32:
-    case BW_GFX11_V_CVT_F32_I32:
-    case BW_GFX11_V_CVT_F32_U32:
-    case BW_GFX11_V_CVT_F32_F64:
-    case BW_GFX11_V_LDEXP_F32:
-    case BW_GFX11_V_DIV_FMAS_F32:
-    case BW_GFX11_V_ADD_F64:
-    case BW_GFX11_V_MUL_F64:
-    case BW_GFX11_V_FMA_F64:
-    case BW_GFX11_V_LDEXP_F64:
-    case BW_GFX11_V_DIV_FMAS_F64:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* The half-precision ones, with the kind that rounds as told; the host's rounding mode does not reach them.
- */
-static unsigned rounded_half_kind(unsigned op)
-{
-    switch (op) {
-    case BW_GFX11_V_ADD_F16:
-        return BW_UOP_ROUNDED_ADD_F16;
-    case BW_GFX11_V_SUB_F16:
-        return BW_UOP_ROUNDED_SUB_F16;
-    case BW_GFX11_V_SUBREV_F16:
-        return BW_UOP_ROUNDED_SUBREV_F16;
-    case BW_GFX11_V_MUL_F16:
-        return BW_UOP_ROUNDED_MUL_F16;
-    case BW_GFX11_V_FMA_F16:
-    case BW_GFX11_V_FMAC_F16:
-    case BW_GFX11_V_FMAMK_F16:
-    case BW_GFX11_V_FMAAK_F16:
-        return BW_UOP_ROUNDED_FMA_F16;
-    case BW_GFX11_V_CVT_F16_F32:
-        return BW_UOP_ROUNDED_CVT_F16_F32;
-    case BW_GFX11_V_LDEXP_F16:
-    case BW_GFX11_V_CVT_F16_U16:
-    case BW_GFX11_V_CVT_F16_I16:
-    case BW_GFX11_V_PK_ADD_F16:
-    case BW_GFX11_V_PK_MUL_F16:
-    case BW_GFX11_V_PK_FMA_F16:
-    case BW_GFX11_V_PK_FMAC_F16:
-    case BW_GFX11_V_FMA_MIXLO_F16:
-    case BW_GFX11_V_FMA_MIXHI_F16:
-        return BW_UOP_COUNT; /* refused in such modes */
-    default:
-        return 0;
-    }
-}
-
 /* 0 nearest even, 1 up, 2 down, 3 toward zero. */
 static uint32_t rounding_of(const struct bw_translator *t)
 {
@@ -368,36 +313,17 @@ static void set_rounding(struct bw_translator *t, uint32_t rounding)
     uop->a = (int32_t)rounding;
 }
 
-/* Without IEEE mode, minimum and maximum do not quiet NaNs. */
-static unsigned without_ieee(unsigned op)
-{
-    static const struct {
-        uint16_t op, kind;
-    } kinds[] = {
-#define KIND(name) {BW_GFX11_##name, BW_UOP_##name##_DX}
-        KIND(V_MIN_F32), KIND(V_MAX_F32), KIND(V_MIN_F16), KIND(V_MAX_F16), KIND(V_MIN_F64), KIND(V_MAX_F64),
-#undef KIND
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (kinds[i].op == op)
-            return kinds[i].kind;
-    }
-    return op;
-}
-
 /* The kind for this MODE; *rounding is set when the host has to be told. */
 static unsigned kind_for_mode(struct bw_translator *t, unsigned kind, uint32_t *rounding)
 {
-    unsigned op = t->inst->op, half_kind = rounded_half_kind(op);
+    unsigned op = t->inst->op, half_kind = bw_kind_rounded_half(op);
     uint32_t wanted = rounding_of(t);
     *rounding = 0;
     if (!(t->program->mode & BW_MODE_IEEE))
-        kind = without_ieee(kind);
-    if ((t->program->mode & BW_MODE_FP16_OVFL) && (half_kind || is_packed(bw_gfx11_ops[op].dst.type)))
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+        kind = bw_kind_without_ieee(kind);
     if (!wanted)
         return kind;
-    if (is_rounded(op))
+    if (bw_op_is_rounded(op))
         *rounding = wanted;
     else if (half_kind == BW_UOP_COUNT)
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
@@ -406,45 +332,196 @@ static unsigned kind_for_mode(struct bw_translator *t, unsigned kind, uint32_t *
     return kind;
 }
 
+/* An operation with its operands in place. */
+struct operation {
+    unsigned kind;
+    int32_t source[BW_VECTOR_SOURCES];
+    int32_t mask; /* a second mask operand */
+};
+
+/* uop->g of the kinds that look at it: the operation, the distance of halves of the wave, or the rounding. */
+static int32_t parameter_of(const struct bw_translator *t, unsigned kind)
+{
+    unsigned op = t->inst->op;
+    if (kind == BW_UOP_SATURATED)
+        return (int32_t)op;
+    if (kind == BW_UOP_MBCNT)
+        return (int32_t)(op == BW_GFX11_V_MBCNT_HI_U32_B32) - (int32_t)t->half;
+    return (int32_t)rounding_of(t);
+}
+
+static void emit_kind(struct bw_translator *t, const struct operation *o, unsigned kind, int32_t result)
+{
+    const struct bw_inst *inst = t->inst;
+    struct bw_uop *uop = bw_emit(t, kind);
+    uop->d = result;
+    uop->a = o->source[0];
+    uop->b = o->source[1];
+    uop->c = o->source[2];
+    uop->e = o->mask;
+    uop->f = inst->neg | (inst->clamp ? 4 : 0);
+    uop->g = parameter_of(t, kind);
+}
+
+static void emit_1(struct bw_translator *t, unsigned kind, int32_t d, int32_t a)
+{
+    struct bw_uop *uop = bw_emit(t, kind);
+    uop->d = d;
+    uop->a = a;
+}
+
+/* A single becomes a half, rounded as MODE says. */
+static void emit_narrowing(struct bw_translator *t, int32_t result, int32_t single)
+{
+    uint32_t rounding = t->program->mode >> 2 & 3;
+    struct bw_uop *uop = bw_emit(t, rounding ? BW_UOP_ROUNDED_CVT_F16_F32 : BW_GFX11_V_CVT_F16_F32);
+    uop->d = result;
+    uop->a = single;
+    uop->g = (int32_t)rounding;
+}
+
+/* V_FMA_MIX: a fused multiply-add in single precision, which becomes a half in two of the three. */
+static void emit_mixed(struct bw_translator *t, const struct operation *o, int32_t result)
+{
+    bool is_single = t->inst->op == BW_GFX11_V_FMA_MIX_F32;
+    uint32_t rounding = t->program->mode & 3;
+    int32_t sum = is_single ? result : bw_temp(t, 1);
+    if (rounding)
+        set_rounding(t, rounding);
+    emit_kind(t, o, BW_GFX11_V_FMA_F32, sum);
+    if (rounding)
+        set_rounding(t, 0);
+    if (!is_single)
+        emit_narrowing(t, result, sum);
+}
+
+/* Functions of halves that are computed in single precision; 0 for all other operations. */
+static unsigned single_function(unsigned op)
+{
+    switch (op) {
+    case BW_GFX11_V_EXP_F16:
+        return BW_GFX11_V_EXP_F32;
+    case BW_GFX11_V_LOG_F16:
+        return BW_GFX11_V_LOG_F32;
+    case BW_GFX11_V_SIN_F16:
+        return BW_GFX11_V_SIN_F32;
+    case BW_GFX11_V_COS_F16:
+        return BW_GFX11_V_COS_F32;
+    default:
+        return 0;
+    }
+}
+
+/* With the clamp bit the value saturates and the carry is that of the sum as it was. The carry may go where
+ * it comes from, so the value comes first. */
+static void emit_saturated_carry(struct bw_translator *t, const struct operation *o, int32_t result)
+{
+    unsigned dwords = bw_gfx11_type_dwords((enum bw_gfx11_type)bw_gfx11_ops[t->inst->op].dst.type);
+    int32_t value = bw_temp(t, dwords), unused = bw_temp(t, dwords);
+    emit_kind(t, o, BW_UOP_SATURATED, value);
+    emit_kind(t, o, t->inst->op, unused);
+    for (unsigned i = 0; i < dwords; i++)
+        emit_1(t, BW_GFX11_V_MOV_B32, result + (int32_t)i * BW_VREG_BYTES,
+               value + (int32_t)i * BW_VREG_BYTES);
+}
+
+static bool is_mix(unsigned op)
+{
+    return op == BW_GFX11_V_FMA_MIX_F32 || op == BW_GFX11_V_FMA_MIXLO_F16 || op == BW_GFX11_V_FMA_MIXHI_F16;
+}
+
+static void emit_operation(struct bw_translator *t, struct operation *o, int32_t result)
+{
+    unsigned op = t->inst->op, single = single_function(op);
+    if (is_mix(op)) {
+        emit_mixed(t, o, result);
+        return;
+    }
+    if (single) {
+        int32_t wide = through(t, BW_UOP_WIDEN_HALF, o->source[0]);
+        emit_1(t, single, wide, wide);
+        emit_1(t, BW_GFX11_V_CVT_F16_F32, result, wide);
+        return;
+    }
+    if (o->kind == BW_UOP_SATURATED && (bw_gfx11_ops[op].flags & BW_GFX11_F_SDST)) {
+        emit_saturated_carry(t, o, result);
+        return;
+    }
+    uint32_t rounding;
+    unsigned kind = kind_for_mode(t, o->kind, &rounding);
+    if (rounding)
+        set_rounding(t, rounding);
+    emit_kind(t, o, kind, result);
+    if (rounding)
+        set_rounding(t, 0);
+}
+
+/* How KEEP_FINITE has to look at a source of this type. */
+static uint32_t infinity_of(unsigned type)
+{
+    return type == BW_T_F16 ? 1 : type == BW_T_F32 || type == BW_T_MIX ? 2 : type == BW_T_V2F16 ? 3 : 0;
+}
+
+/* MODE.FP16_OVFL counts for results of half precision. */
+static bool keeps_finite(struct bw_translator *t)
+{
+    unsigned op = t->inst->op, type = bw_gfx11_ops[op].dst.type;
+    if (!(t->program->mode & BW_MODE_FP16_OVFL) || (type != BW_T_F16 && type != BW_T_V2F16))
+        return false;
+    if (op == BW_GFX11_V_DOT2_F16_F16) /* of which half of its sources an infinity counts */
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    return true;
+}
+
+static void emit_keep_finite(struct bw_translator *t, const struct operation *o, int32_t d, int32_t result)
+{
+    const struct bw_gfx11_op_row *row = &bw_gfx11_ops[t->inst->op];
+    bool accumulates = (row->flags & BW_GFX11_F_RMW) && row->src[2].type == BW_T_NONE;
+    bool divides = t->inst->op == BW_GFX11_V_RCP_F16 || t->inst->op == BW_GFX11_V_RSQ_F16 ||
+                   t->inst->op == BW_GFX11_V_LOG_F16;
+    uint32_t how = row->dst.type == BW_T_V2F16 ? 64 : 0;
+    for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++)
+        how |= infinity_of(i == 2 && accumulates ? row->dst.type : row->src[i].type) << (2 * i);
+    struct bw_uop *uop = bw_emit(t, BW_UOP_KEEP_FINITE);
+    uop->d = d;
+    uop->a = result;
+    uop->b = o->source[0];
+    uop->c = o->source[1];
+    uop->e = o->source[2];
+    uop->g = (int32_t)(how | (divides ? 128 : 0));
+}
+
+static bool goes_high(const struct bw_inst *inst)
+{
+    return inst->op == BW_GFX11_V_FMA_MIXHI_F16 ||
+           ((inst->op_sel & 8) && is_16_bit(bw_gfx11_ops[inst->op].dst.type));
+}
+
 static void emit_half(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
     const struct bw_gfx11_op_row *row = &bw_gfx11_ops[inst->op];
     struct finish finish = finish_of(t);
-    unsigned kind = kind_of(t);
-    int32_t source[BW_VECTOR_SOURCES];
+    struct operation operation = {.kind = kind_of(t)};
     t->exec_offset = 0;
     for (unsigned i = 0; i < BW_VECTOR_SOURCES; i++)
-        source[i] = source_offset(t, i);
-    int32_t d = t->result_offset ? t->result_offset : vector_or_mask(t), e = second_mask(t), result = d;
-    bool to_high = (inst->op_sel & 8) && (row->flags & BW_GFX11_F_OPSEL) && is_16_bit(row->dst.type);
-    if (finish.kind || to_high)
+        operation.source[i] = source_offset(t, i);
+    int32_t d = t->result_offset ? t->result_offset : vector_or_mask(t), result = d;
+    operation.mask = second_mask(t);
+    bool to_high = goes_high(inst), finite = keeps_finite(t);
+    if (finish.kind || to_high || finite)
         result = bw_temp(t, row->dst.type == BW_T_F64 ? 2 : 1);
     /* Accumulators read their destination as the source that the encoding has no field for. */
     if ((row->flags & BW_GFX11_F_RMW) && inst->src[2].kind == BW_OPERAND_NONE)
-        source[2] = without_denormals(t, to_high ? through(t, BW_UOP_HIGH_HALF, d) : accumulator(t, d),
-                                      row->dst.type);
-    uint32_t rounding;
-    kind = kind_for_mode(t, kind, &rounding);
-    if (rounding)
-        set_rounding(t, rounding);
-    struct bw_uop *uop = bw_emit(t, kind);
-    uop->d = result;
-    uop->a = source[0];
-    uop->b = source[1];
-    uop->c = source[2];
-    uop->e = e;
-    uop->f = inst->neg | (inst->clamp ? 4 : 0);
-    uop->g = (int32_t)rounding_of(t);
-    if (rounding)
-        set_rounding(t, 0);
+        operation.source[2] = without_denormals(
+            t, to_high ? through(t, BW_UOP_HIGH_HALF, d) : accumulator(t, d), row->dst.type);
+    emit_operation(t, &operation, result);
+    if (finite)
+        emit_keep_finite(t, &operation, finish.kind || to_high ? result : d, result);
     if (finish.kind)
         emit_finish(t, &finish, to_high ? result : d, result);
-    if (to_high) {
-        uop = bw_emit(t, BW_UOP_MERGE_HIGH);
-        uop->d = d;
-        uop->a = result;
-    }
+    if (to_high)
+        emit_1(t, BW_UOP_MERGE_HIGH, d, result);
     t->exec_offset = 0;
 }
 
@@ -483,8 +560,11 @@ void bw_translate_vector(struct bw_translator *t)
     if (bw_translate_special(t))
         return;
     keep_scalar_sources(t);
-    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++)
+    unsigned kept = t->temps_used;
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++) {
+        t->temps_used = kept;
         emit_half(t);
+    }
 }
 
 void bw_translate_lanes(struct bw_translator *t)

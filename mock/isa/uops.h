@@ -35,16 +35,15 @@ struct bw_uop_table {
 };
 
 /* Every execution file exports its handlers as BW_LEVEL(bw_exec_<file>). */
-#define BW_EXEC_FILES(_)                                                                               \
-    _(salu)                                                                                            \
-    _(control)                                                                                         \
-    _(int) _(float) _(compare) _(wide) _(trans) _(dual) _(half) _(double) _(matrix) _(cross) _(memory) \
-        _(lds)
+#define BW_EXEC_FILES(_) \
+    _(salu)              \
+    _(control)           \
+    _(int) _(float) _(compare) _(wide) _(trans) _(dual) _(half) _(double) _(matrix) _(cross) _(memory) _(lds)
 #define BW_EXEC_DECLARE(file) \
     extern const struct bw_uop_table bw_exec_##file##_base, bw_exec_##file##_avx2, bw_exec_##file##_avx512;
 BW_EXEC_FILES(BW_EXEC_DECLARE)
 
 /* Handlers that gain nothing from vectors: one table for all levels. */
-extern const struct bw_uop_table bw_plain_atomic, bw_plain_odd, bw_plain_rounding;
+extern const struct bw_uop_table bw_plain_atomic, bw_plain_odd, bw_plain_rounding, bw_plain_saturate;
 
 #endif

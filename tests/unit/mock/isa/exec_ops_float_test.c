@@ -4,63 +4,33 @@
 
 #include "mock/isa/pool.h"
 #include "tests/unit/mock/isa/exec_ops.h"
+#include "tests/unit/mock/isa/exec_ops_numbers.h"
 
-static float f32_of(uint64_t bits)
-{
-    uint32_t low = (uint32_t)bits;
-    float f;
-    memcpy(&f, &low, 4);
-    return f;
-}
-
-static uint32_t bits_of_f32(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    return bits;
-}
-
-static double f64_of(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, 8);
-    return d;
-}
-
-static uint64_t bits_of_f64(double d)
-{
-    uint64_t bits;
-    memcpy(&bits, &d, 8);
-    return bits;
-}
-
-static long double f16_of(uint64_t bits)
-{
-    unsigned exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-    long double m = exponent == 31 ? (fraction ? NAN : INFINITY)
-                    : exponent     ? ldexpl(1024 + fraction, (int)exponent - 25)
-                                   : ldexpl(fraction, -24);
-    return bits & 0x8000 ? -m : m;
-}
-
-/* To nearest even, from a value that is exact. */
+/* A value that is exact, rounded as ops_rounding says. */
 static uint32_t f16_bits(long double value)
 {
     uint32_t sign = signbit(value) ? 0x8000 : 0;
     long double m = fabsl(value);
     if (isnan(value))
         return sign | 0x7e00;
-    if (m >= 65520)
+    if (isinf(value))
         return sign | 0x7c00;
     int exponent = m > 0 ? ilogbl(m) : -14;
     exponent = exponent < -14 ? -14 : exponent;
     long double units = m / ldexpl(1, exponent - 10);
-    uint32_t whole = (uint32_t)floorl(units);
+    uint32_t whole = (uint32_t)(units < 4096 ? (long double)(uint64_t)units : 0);
     long double rest = units - whole;
-    whole += rest > 0.5L || (rest == 0.5L && (whole & 1));
+    if (ops_rounding == 0)
+        whole += rest > 0.5L || (rest == 0.5L && (whole & 1));
+    else
+        whole += rest > 0 && (ops_rounding == 1 ? !sign : ops_rounding == 2 ? sign != 0 : false);
     if (whole == 2048) {
         whole = 1024;
         exponent++;
+    }
+    if (exponent > 15) {
+        bool grows = ops_rounding == 0 || (ops_rounding == 1 && !sign) || (ops_rounding == 2 && sign);
+        return sign | (grows ? 0x7c00 : 0x7bff);
     }
     return sign | (whole < 1024 ? whole : (uint32_t)(exponent + 15) << 10 | (whole & 0x3ff));
 }
@@ -75,13 +45,13 @@ static bool is_nan_f32(uint32_t b)
     return (b & 0x7fffffff) > 0x7f800000;
 }
 
-/* V_MIN_F32 and V_MAX_F32 in IEEE mode, as the pseudo-code has them; sign 1 is the minimum. */
+/* V_MIN_F32 and V_MAX_F32, as the pseudo-code has them; ops_ieee is MODE.IEEE. */
 static uint32_t extreme_f32(uint32_t a, uint32_t b, bool minimum)
 {
     float x = f32_of(a), y = f32_of(b);
-    if (is_snan_f32(a))
+    if (ops_ieee && is_snan_f32(a))
         return a | 0x400000;
-    if (is_snan_f32(b))
+    if (ops_ieee && is_snan_f32(b))
         return b | 0x400000;
     if (is_nan_f32(b))
         return a;
@@ -96,9 +66,9 @@ static uint32_t extreme_f32(uint32_t a, uint32_t b, bool minimum)
 static uint32_t extreme_f16(uint32_t a, uint32_t b, bool minimum)
 {
     long double x = f16_of(a), y = f16_of(b);
-    if (isnan(x) && !(a & 0x200))
+    if (ops_ieee && isnan(x) && !(a & 0x200))
         return a | 0x200;
-    if (isnan(y) && !(b & 0x200))
+    if (ops_ieee && isnan(y) && !(b & 0x200))
         return b | 0x200;
     if (isnan(y))
         return a;
@@ -113,9 +83,9 @@ static uint32_t extreme_f16(uint32_t a, uint32_t b, bool minimum)
 static uint64_t extreme_f64(uint64_t a, uint64_t b, bool minimum)
 {
     double x = f64_of(a), y = f64_of(b);
-    if (isnan(x) && !(a >> 51 & 1))
+    if (ops_ieee && isnan(x) && !(a >> 51 & 1))
         return a | 1ull << 51;
-    if (isnan(y) && !(b >> 51 & 1))
+    if (ops_ieee && isnan(y) && !(b >> 51 & 1))
         return b | 1ull << 51;
     if (isnan(y))
         return a;
@@ -137,6 +107,38 @@ static uint32_t median_f32(uint32_t a, uint32_t b, uint32_t c)
     return f32_of(top) == f32_of(b) ? extreme_f32(a, c, false) : extreme_f32(a, b, false);
 }
 
+static uint32_t median_f16(uint32_t a, uint32_t b, uint32_t c)
+{
+    if (isnan(f16_of(a)) || isnan(f16_of(b)) || isnan(f16_of(c)))
+        return extreme_f16(extreme_f16(a, b, true), c, true);
+    uint32_t top = extreme_f16(extreme_f16(a, b, false), c, false);
+    if (f16_of(top) == f16_of(a))
+        return extreme_f16(b, c, false);
+    return f16_of(top) == f16_of(b) ? extreme_f16(a, c, false) : extreme_f16(a, b, false);
+}
+
+/* q is the quotient n / d, made right where d or n is no ordinary number. */
+static uint32_t div_fixup_f16(uint32_t q, uint32_t d, uint32_t n)
+{
+    uint32_t sign = (d ^ n) & 0x8000;
+    long double x = f16_of(d), y = f16_of(n);
+    if (isnan(y))
+        return n | 0x200;
+    if (isnan(x))
+        return d | 0x200;
+    if ((x == 0 && y == 0) || (isinf(x) && isinf(y)))
+        return 0xfe00;
+    if (x == 0 || isinf(y))
+        return sign | 0x7c00;
+    return isinf(x) || y == 0 ? sign : sign | (q & 0x7fff);
+}
+
+static uint32_t fraction_f16(long double a)
+{
+    uint32_t r = f16_bits(a - floorl(a));
+    return r >= 0x3c00 && r < 0x7c00 ? 0x3bff : r;
+}
+
 static int32_t i32_of(double x)
 {
     return x != x ? 0 : x >= 2147483647.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : (int32_t)x;
@@ -152,7 +154,8 @@ static uint32_t u32_of(double x)
     {                                                                                          \
         volatile float a = f32_of(v->a), b = f32_of(v->b), c = f32_of(v->c), d = f32_of(v->d); \
         (void)a, (void)b, (void)c, (void)d;                                                    \
-        return bits_of_f32((float)(__VA_ARGS__));                                              \
+        volatile float r = (float)(__VA_ARGS__);                                               \
+        return bits_of_f32(r);                                                                 \
     }
 #define F32_BITS(name, ...)                                                  \
     static uint64_t ref_##name(struct ops_values *v)                         \
@@ -166,7 +169,8 @@ static uint32_t u32_of(double x)
     {                                                                         \
         volatile double a = f64_of(v->a), b = f64_of(v->b), c = f64_of(v->c); \
         (void)a, (void)b, (void)c;                                            \
-        return bits_of_f64(__VA_ARGS__);                                      \
+        volatile double r = (__VA_ARGS__);                                    \
+        return bits_of_f64(r);                                                \
     }
 #define F64_BITS(name, ...)                          \
     static uint64_t ref_##name(struct ops_values *v) \
@@ -180,15 +184,31 @@ static uint32_t u32_of(double x)
     {                                                                                       \
         long double a = f16_of(v->a), b = f16_of(v->b), c = f16_of(v->c), d = f16_of(v->d); \
         (void)a, (void)b, (void)c, (void)d;                                                 \
-        return (v->d & 0xffff0000u) | f16_bits(__VA_ARGS__);                                \
+        return f16_bits(__VA_ARGS__);                                                       \
     }
 #define F16_BITS(name, ...)                                               \
     static uint64_t ref_##name(struct ops_values *v)                      \
     {                                                                     \
         uint32_t a = v->a & 0xffff, b = v->b & 0xffff, c = v->c & 0xffff; \
         (void)a, (void)b, (void)c;                                        \
-        return (v->d & 0xffff0000u) | ((__VA_ARGS__)&0xffff);             \
+        return (__VA_ARGS__)&0xffff;                                      \
     }
+
+/* A function whose result is exact, away from what MODE's rounding does to the host's library. */
+static long double to_nearest(long double (*function)(long double), long double a)
+{
+    int mode = fegetround();
+    fesetround(FE_TONEAREST);
+    long double r = function(a);
+    fesetround(mode);
+    return r;
+}
+
+/* V_FRACT stays below 1 (its notes); NaN stays NaN. */
+static double below(double a, double highest)
+{
+    return a > highest ? highest : a;
+}
 
 F32(V_ADD_F32, a + b)
 F32(V_SUB_F32, a - b)
@@ -205,16 +225,25 @@ F32_BITS(V_MAX3_F32, extreme_f32(extreme_f32(a, b, false), c, false))
 F32_BITS(V_MED3_F32, median_f32(a, b, c))
 F32_BITS(V_MAXMIN_F32, extreme_f32(extreme_f32(a, b, false), c, true))
 F32_BITS(V_MINMAX_F32, extreme_f32(extreme_f32(a, b, true), c, false))
-F32(V_TRUNC_F32, truncf(a))
-F32(V_CEIL_F32, ceilf(a))
-F32(V_FLOOR_F32, floorf(a))
-F32(V_RNDNE_F32, rintf(a))
-F32(V_FRACT_F32, a - floorf(a) >= 1 ? 0x1.fffffep-1f : a - floorf(a))
+F32(V_TRUNC_F32, to_nearest(truncl, a))
+F32(V_CEIL_F32, to_nearest(ceill, a))
+F32(V_FLOOR_F32, to_nearest(floorl, a))
+F32(V_RNDNE_F32, __builtin_roundevenf(a))
+F32(V_FRACT_F32, below(a - (float)to_nearest(floorl, a), 0x1.fffffep-1f))
 F32(V_LDEXP_F32, ldexpf(a, (int32_t)v->b > 1000 ? 1000 : (int32_t)v->b < -1000 ? -1000 : (int32_t)v->b))
 F32_BITS(V_CVT_I32_F32, i32_of(truncf(f32_of(a))))
 F32_BITS(V_CVT_U32_F32, u32_of(truncf(f32_of(a))))
 F32_BITS(V_CVT_FLOOR_I32_F32, i32_of(floorf(f32_of(a))))
-F32_BITS(V_CVT_NEAREST_I32_F32, i32_of(floorf(f32_of(a) + 0.5f)))
+/* x + 1/2 in single precision, to nearest whatever MODE says. */
+static float plus_half(uint32_t a)
+{
+    int mode = fegetround();
+    fesetround(FE_TONEAREST);
+    volatile float x = f32_of(a), sum = x + 0.5f;
+    fesetround(mode);
+    return sum;
+}
+F32_BITS(V_CVT_NEAREST_I32_F32, i32_of(floorf(plus_half(a))))
 F32_BITS(V_CVT_F32_I32, bits_of_f32((float)(int32_t)a))
 F32_BITS(V_CVT_F32_U32, bits_of_f32((float)a))
 F32_BITS(V_CVT_F32_UBYTE0, bits_of_f32((float)(a & 255)))
@@ -245,11 +274,11 @@ F64(V_MUL_F64, a *b)
 F64(V_FMA_F64, fma(a, b, c))
 F64_BITS(V_MIN_F64, extreme_f64(a, b, true))
 F64_BITS(V_MAX_F64, extreme_f64(a, b, false))
-F64(V_TRUNC_F64, trunc(a))
-F64(V_CEIL_F64, ceil(a))
-F64(V_FLOOR_F64, floor(a))
-F64(V_RNDNE_F64, rint(a))
-F64(V_FRACT_F64, a - floor(a) >= 1 ? 0x1.fffffffffffffp-1 : a - floor(a))
+F64(V_TRUNC_F64, to_nearest(truncl, a))
+F64(V_CEIL_F64, to_nearest(ceill, a))
+F64(V_FLOOR_F64, to_nearest(floorl, a))
+F64(V_RNDNE_F64, __builtin_roundeven(a))
+F64(V_FRACT_F64, below(a - (double)to_nearest(floorl, a), 0x1.fffffffffffffp-1))
 F64(V_LDEXP_F64, ldexp(a, (int32_t)v->b > 5000 ? 5000 : (int32_t)v->b < -5000 ? -5000 : (int32_t)v->b))
 F32_BITS(V_CVT_I32_F64, i32_of(trunc(f64_of(v->a))))
 F32_BITS(V_CVT_U32_F64, u32_of(trunc(f64_of(v->a))))
@@ -269,11 +298,10 @@ F16_BITS(V_MIN3_F16, extreme_f16(extreme_f16(a, b, true), c, true))
 F16_BITS(V_MAX3_F16, extreme_f16(extreme_f16(a, b, false), c, false))
 F16_BITS(V_MAXMIN_F16, extreme_f16(extreme_f16(a, b, false), c, true))
 F16_BITS(V_MINMAX_F16, extreme_f16(extreme_f16(a, b, true), c, false))
-F16(V_TRUNC_F16, truncl(a))
-F16(V_CEIL_F16, ceill(a))
-F16(V_FLOOR_F16, floorl(a))
-F16(V_RNDNE_F16, rintl(a))
-F16(V_SQRT_F16, sqrtl(a))
+F16(V_TRUNC_F16, to_nearest(truncl, a))
+F16(V_CEIL_F16, to_nearest(ceill, a))
+F16(V_FLOOR_F16, to_nearest(floorl, a))
+F16(V_RNDNE_F16, __builtin_roundevenl(a))
 F16(V_LDEXP_F16, ldexpl(a, (int16_t)v->b > 100 ? 100 : (int16_t)v->b < -100 ? -100 : (int16_t)v->b))
 F16(V_CVT_F16_F32, f32_of(v->a))
 F16(V_CVT_F16_U16, (long double)(uint16_t)v->a)
@@ -285,33 +313,119 @@ F16_BITS(V_CVT_I16_F16, isnan(f16_of(a))      ? 0
                                               : (uint32_t)(int32_t)f16_of(a))
 F32(V_CVT_F32_F16, (float)f16_of(v->a))
 
-static uint64_t ref_V_PK_ADD_F16(struct ops_values *v)
+/* Packed: the same on both halves. */
+#define PACKED(name, ...)                                                                   \
+    static uint64_t ref_##name(struct ops_values *v)                                        \
+    {                                                                                       \
+        uint64_t r = 0;                                                                     \
+        for (unsigned shift = 0; shift < 32; shift += 16) {                                 \
+            uint32_t ba = v->a >> shift & 0xffff, bb = v->b >> shift & 0xffff;              \
+            long double a = f16_of(ba), b = f16_of(bb), c = f16_of(v->c >> shift & 0xffff), \
+                        d = f16_of(v->d >> shift & 0xffff);                                 \
+            (void)a, (void)b, (void)c, (void)d;                                             \
+            r |= (uint64_t)(__VA_ARGS__) << shift;                                          \
+        }                                                                                   \
+        return r;                                                                           \
+    }
+PACKED(V_PK_ADD_F16, f16_bits(a + b))
+PACKED(V_PK_MUL_F16, f16_bits(a *b))
+PACKED(V_PK_FMA_F16, f16_bits(a *b + c))
+PACKED(V_PK_FMAC_F16, f16_bits(a *b + d))
+PACKED(V_PK_MIN_F16, extreme_f16(ba, bb, true))
+PACKED(V_PK_MAX_F16, extreme_f16(ba, bb, false))
+
+F32(V_FMAC_DX9_ZERO_F32, a == 0 || b == 0 ? d : fmaf(a, b, d))
+F32(V_FMAMK_F32, fmaf(a, f32_of(OPS_LITERAL_F32), b))
+F32(V_FMAAK_F32, fmaf(a, b, f32_of(OPS_LITERAL_F32)))
+F16(V_FMAMK_F16, a *f16_of(OPS_LITERAL_F16) + b)
+F16(V_FMAAK_F16, a *b + f16_of(OPS_LITERAL_F16))
+F16_BITS(V_MED3_F16, median_f16(a, b, c))
+F16_BITS(V_DIV_FIXUP_F16, div_fixup_f16(a, b, c))
+F16_BITS(V_FRACT_F16, fraction_f16(f16_of(a)))
+F16(V_FREXP_MANT_F16, (long double)frexp_mantissa((double)a))
+F16_BITS(V_FREXP_EXP_I16_F16, (uint32_t)frexp_exponent((double)f16_of(a)))
+F32_BITS(V_PACK_B32_F16, (a & 0xffff) | b << 16)
+
+/* Towards zero, whatever MODE says. */
+static uint32_t f16_toward_zero(uint32_t a)
 {
-    return f16_bits(f16_of(v->a) + f16_of(v->b)) | f16_bits(f16_of(v->a >> 16) + f16_of(v->b >> 16)) << 16;
+    unsigned rounding = ops_rounding;
+    ops_rounding = 3;
+    uint32_t r = f16_bits(f32_of(a));
+    ops_rounding = rounding;
+    return r;
+}
+F32_BITS(V_CVT_PK_RTZ_F16_F32, f16_toward_zero(a) | f16_toward_zero(b) << 16)
+
+/* To 16 bits, or to the byte of c that b names: truncated and saturated. */
+static uint32_t i16_of(uint32_t a)
+{
+    int32_t i = i32_of(f32_of(a));
+    return (uint32_t)(i > 32767 ? 32767 : i < -32768 ? -32768 : i) & 0xffff;
 }
 
-static uint64_t ref_V_PK_MUL_F16(struct ops_values *v)
+static uint32_t u_of(uint32_t a, uint32_t highest)
 {
-    return f16_bits(f16_of(v->a) * f16_of(v->b)) | f16_bits(f16_of(v->a >> 16) * f16_of(v->b >> 16)) << 16;
+    uint32_t u = u32_of(f32_of(a));
+    return u > highest ? highest : u;
 }
+F32_BITS(V_CVT_PK_I16_F32, i16_of(a) | i16_of(b) << 16)
+F32_BITS(V_CVT_PK_U16_F32, u_of(a, 0xffff) | u_of(b, 0xffff) << 16)
+F32_BITS(V_CVT_PK_U8_F32, (c & ~(255u << (8 * (b & 3)))) | u_of(a, 255) << (8 * (b & 3)))
 
-static uint64_t ref_V_PK_FMA_F16(struct ops_values *v)
+/* V_FMA_MIX: fused in single precision, with its rounding, before the result becomes a half. */
+static float mixed(const struct ops_values *v)
 {
-    return f16_bits(f16_of(v->a) * f16_of(v->b) + f16_of(v->c)) |
-           f16_bits(f16_of(v->a >> 16) * f16_of(v->b >> 16) + f16_of(v->c >> 16)) << 16;
+    static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    volatile float a = f32_of(v->a), b = f32_of(v->b), c = f32_of(v->c);
+    int mode = fegetround();
+    fesetround(modes[ops_rounding_single]);
+    volatile float r = fmaf(a, b, c);
+    fesetround(mode);
+    return r;
 }
+F32_BITS(V_FMA_MIX_F32, bits_of_f32(mixed(v)))
+F32_BITS(V_FMA_MIXLO_F16, f16_bits(mixed(v)))
+F32_BITS(V_FMA_MIXHI_F16, f16_bits(mixed(v)))
 
-#define CONDITIONS(_)                                                                                     \
-    _(LT, a < b)                                                                                          \
-    _(EQ, a == b)                                                                                         \
-    _(LE, a <= b)                                                                                         \
-    _(GT, a > b) _(LG, a<b || a> b) _(GE, a >= b) _(O, !isnan(a) && !isnan(b)) _(U, isnan(a) || isnan(b)) \
-        _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) _(NLE, !(a <= b)) _(NEQ, !(a == b))  \
-            _(NLT, !(a < b))
+/* Cube maps: which face, coordinates on it, twice the major axis. */
+static unsigned face(float x, float y, float z)
+{
+    if (fabsf(z) >= fabsf(x) && fabsf(z) >= fabsf(y))
+        return z < 0 ? 5 : 4;
+    if (fabsf(y) >= fabsf(x))
+        return y < 0 ? 3 : 2;
+    return x < 0 ? 1 : 0;
+}
+#define CUBE(name, ...)                                                      \
+    static uint64_t ref_##name(struct ops_values *v)                         \
+    {                                                                        \
+        volatile float x = f32_of(v->a), y = f32_of(v->b), z = f32_of(v->c); \
+        const float choices[6] = {__VA_ARGS__};                              \
+        (void)x, (void)y, (void)z;                                           \
+        return bits_of_f32(choices[face(x, y, z)]);                          \
+    }
+CUBE(V_CUBEID_F32, 0, 1, 2, 3, 4, 5)
+CUBE(V_CUBESC_F32, -z, z, x, x, x, -x)
+CUBE(V_CUBETC_F32, -y, -y, z, -z, -y, -y)
+CUBE(V_CUBEMA_F32, 2 * x, 2 * x, 2 * y, 2 * y, 2 * z, 2 * z)
+F32(V_MULLIT_F32,
+    b == -0x1.fffffep127f || b == -INFINITY || isnan(b) || c <= 0 || isnan(c) ? -0x1.fffffep127f : a * b)
+
+#define CONDITIONS(_)                                                                                   \
+    _(LT, a < b)                                                                                        \
+    _(EQ, a == b)                                                                                       \
+    _(LE, a <= b)                                                                                       \
+    _(GT, a > b)                                                                                        \
+    _(LG, a<b || a> b)                                                                                  \
+    _(GE, a >= b) _(O, !isnan(a) && !isnan(b)) _(U, isnan(a) || isnan(b)) _(NGE, !(a >= b))             \
+        _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) _(NLE, !(a <= b)) _(NEQ, !(a == b)) _(NLT, !(a < b)) \
+            _(F, false) _(T, true)
 #define COMPARE_AS(name, type, read, ...)                           \
     static uint64_t ref_V_CMP_##name##_##type(struct ops_values *v) \
     {                                                               \
         long double a = read(v->a), b = read(v->b);                 \
+        (void)a, (void)b;                                           \
         v->out = (__VA_ARGS__);                                     \
         return 0;                                                   \
     }
@@ -351,60 +465,72 @@ static uint64_t ref_V_CMP_CLASS_F16(struct ops_values *v)
     return 0;
 }
 
-#define AS(name, result, values) {BW_GFX11_##name, ref_##name, result, values},
-#define S32(name)                AS(name, OPS_FLOAT, "f32")
-#define I32(name)                AS(name, OPS_BITS, "f32")
-#define S64(name)                AS(name, OPS_DOUBLE, "f64")
-#define S16(name)                AS(name, OPS_HALF, "f16")
-#define COMPARES(name, ...)                 \
-    AS(V_CMP_##name##_F32, OPS_MASK, "f32") \
-    AS(V_CMP_##name##_F64, OPS_MASK, "f64") AS(V_CMP_##name##_F16, OPS_MASK, "f16")
+#define AS(name, kind, operands) \
+    {.op = BW_GFX11_##name, .reference = ref_##name, .result = kind, .values = operands},
+#define WITH(name, kind, operands, how) \
+    {.op = BW_GFX11_##name, .reference = ref_##name, .result = kind, .values = operands, .flags = how},
+#define SELECTS(name, operands) WITH(name, OPS_BITS, operands, OPS_SELECTS)
+#define TO_INT(name, operands)  WITH(name, OPS_BITS, operands, OPS_CLAMP_NOTHING)
+#define S32(name)               AS(name, OPS_FLOAT, "f32")
+#define I32(name)               AS(name, OPS_BITS, "f32")
+#define S64(name)               AS(name, OPS_FLOAT, "f64")
+#define S16(name)               AS(name, OPS_FLOAT, "f16")
+#define AS_CMPX(name, operands) \
+    {.op = BW_GFX11_V_CMPX_##name, .reference = ref_V_CMP_##name, .result = OPS_MASK, .values = operands},
+/* Whether MODE hides denormals from it: not documented. */
+#define CLASS(type, operands)                                                                           \
+    WITH(V_CMP_CLASS_##type, OPS_MASK, operands, OPS_DEFAULT_MODE){.op = BW_GFX11_V_CMPX_CLASS_##type,  \
+                                                                   .reference = ref_V_CMP_CLASS_##type, \
+                                                                   .result = OPS_MASK,                  \
+                                                                   .values = operands,                  \
+                                                                   .flags = OPS_DEFAULT_MODE},
+#define COMPARES(name, ...)                                                                       \
+    AS(V_CMP_##name##_F32, OPS_MASK, "f32")                                                       \
+    AS(V_CMP_##name##_F64, OPS_MASK, "f64")                                                       \
+    AS(V_CMP_##name##_F16, OPS_MASK, "f16") AS_CMPX(name##_F32, "f32") AS_CMPX(name##_F64, "f64") \
+        AS_CMPX(name##_F16, "f16")
 /* clang-format off */
 static const struct ops_case cases[] = {
     S32(V_ADD_F32) S32(V_SUB_F32) S32(V_SUBREV_F32) S32(V_MUL_F32) S32(V_MUL_DX9_ZERO_F32) S32(V_FMA_F32) S32(V_FMAC_F32)
-    S32(V_FMA_DX9_ZERO_F32) I32(V_MIN_F32) I32(V_MAX_F32) I32(V_MIN3_F32) I32(V_MAX3_F32) I32(V_MED3_F32)
-    I32(V_MAXMIN_F32) I32(V_MINMAX_F32) S32(V_TRUNC_F32) S32(V_CEIL_F32) S32(V_FLOOR_F32) S32(V_RNDNE_F32)
-    S32(V_FRACT_F32) S32(V_LDEXP_F32) AS(V_LDEXP_F32, OPS_FLOAT, "int") I32(V_CVT_I32_F32) I32(V_CVT_U32_F32)
-    I32(V_CVT_FLOOR_I32_F32) I32(V_CVT_NEAREST_I32_F32) AS(V_CVT_F32_I32, OPS_BITS, "int")
+    S32(V_FMA_DX9_ZERO_F32) SELECTS(V_MIN_F32, "f32") SELECTS(V_MAX_F32, "f32") SELECTS(V_MIN3_F32, "f32") SELECTS(V_MAX3_F32, "f32") SELECTS(V_MED3_F32, "f32")
+    SELECTS(V_MAXMIN_F32, "f32") SELECTS(V_MINMAX_F32, "f32") S32(V_TRUNC_F32) S32(V_CEIL_F32) S32(V_FLOOR_F32) S32(V_RNDNE_F32)
+    S32(V_FRACT_F32) S32(V_LDEXP_F32) AS(V_LDEXP_F32, OPS_FLOAT, "int") TO_INT(V_CVT_I32_F32, "f32") TO_INT(V_CVT_U32_F32, "f32")
+    TO_INT(V_CVT_FLOOR_I32_F32, "f32") TO_INT(V_CVT_NEAREST_I32_F32, "f32") AS(V_CVT_F32_I32, OPS_BITS, "int")
     AS(V_CVT_F32_U32, OPS_BITS, "int") I32(V_CVT_F32_UBYTE0) I32(V_CVT_F32_UBYTE1) I32(V_CVT_F32_UBYTE2)
-    I32(V_CVT_F32_UBYTE3) I32(V_CVT_OFF_F32_I4) I32(V_FREXP_EXP_I32_F32) S32(V_FREXP_MANT_F32)
-    AS(V_FREXP_EXP_I32_F64, OPS_BITS, "f64") S64(V_FREXP_MANT_F64) S64(V_ADD_F64) S64(V_MUL_F64) S64(V_FMA_F64)
-    AS(V_MIN_F64, OPS_BITS, "f64") AS(V_MAX_F64, OPS_BITS, "f64") S64(V_TRUNC_F64) S64(V_CEIL_F64) S64(V_FLOOR_F64)
-    S64(V_RNDNE_F64) S64(V_FRACT_F64) S64(V_LDEXP_F64) AS(V_LDEXP_F64, OPS_DOUBLE, "int")
-    AS(V_CVT_I32_F64, OPS_BITS, "f64") AS(V_CVT_U32_F64, OPS_BITS, "f64") AS(V_CVT_F32_F64, OPS_FLOAT, "f64")
-    AS(V_CVT_F64_I32, OPS_BITS, "int") AS(V_CVT_F64_U32, OPS_BITS, "int") AS(V_CVT_F64_F32, OPS_DOUBLE, "f32")
+    I32(V_CVT_F32_UBYTE3) I32(V_CVT_OFF_F32_I4) TO_INT(V_FREXP_EXP_I32_F32, "f32") S32(V_FREXP_MANT_F32)
+    TO_INT(V_FREXP_EXP_I32_F64, "f64") S64(V_FREXP_MANT_F64) S64(V_ADD_F64) S64(V_MUL_F64) S64(V_FMA_F64)
+    SELECTS(V_MIN_F64, "f64") SELECTS(V_MAX_F64, "f64") S64(V_TRUNC_F64) S64(V_CEIL_F64) S64(V_FLOOR_F64)
+    S64(V_RNDNE_F64) S64(V_FRACT_F64) S64(V_LDEXP_F64) AS(V_LDEXP_F64, OPS_FLOAT, "int")
+    TO_INT(V_CVT_I32_F64, "f64") TO_INT(V_CVT_U32_F64, "f64") AS(V_CVT_F32_F64, OPS_FLOAT, "f64")
+    AS(V_CVT_F64_I32, OPS_BITS, "int") AS(V_CVT_F64_U32, OPS_BITS, "int") AS(V_CVT_F64_F32, OPS_FLOAT, "f32")
     S16(V_ADD_F16) S16(V_SUB_F16) S16(V_SUBREV_F16) S16(V_MUL_F16) S16(V_FMA_F16) S16(V_FMAC_F16)
-    AS(V_MIN_F16, OPS_BITS, "f16") AS(V_MAX_F16, OPS_BITS, "f16") AS(V_MIN3_F16, OPS_BITS, "f16")
-    AS(V_MAX3_F16, OPS_BITS, "f16") AS(V_MAXMIN_F16, OPS_BITS, "f16") AS(V_MINMAX_F16, OPS_BITS, "f16")
-    S16(V_TRUNC_F16) S16(V_CEIL_F16) S16(V_FLOOR_F16) S16(V_RNDNE_F16) S16(V_SQRT_F16) S16(V_LDEXP_F16)
-    AS(V_CVT_F16_F32, OPS_HALF, "f32") AS(V_CVT_F16_U16, OPS_BITS, "int") AS(V_CVT_F16_I16, OPS_BITS, "int")
-    AS(V_CVT_U16_F16, OPS_BITS, "f16") AS(V_CVT_I16_F16, OPS_BITS, "f16") AS(V_CVT_F32_F16, OPS_FLOAT, "f16")
-    CONDITIONS(COMPARES) AS(V_CMP_CLASS_F32, OPS_MASK, "f32") AS(V_CMP_CLASS_F64, OPS_MASK, "f64")
-    AS(V_CMP_CLASS_F16, OPS_MASK, "f16")
+    SELECTS(V_MIN_F16, "f16") SELECTS(V_MAX_F16, "f16") SELECTS(V_MIN3_F16, "f16")
+    SELECTS(V_MAX3_F16, "f16") SELECTS(V_MAXMIN_F16, "f16") SELECTS(V_MINMAX_F16, "f16")
+    S16(V_TRUNC_F16) S16(V_CEIL_F16) S16(V_FLOOR_F16) S16(V_RNDNE_F16) S16(V_LDEXP_F16)
+    AS(V_CVT_F16_F32, OPS_FLOAT, "f32") AS(V_CVT_F16_U16, OPS_BITS, "int") AS(V_CVT_F16_I16, OPS_BITS, "int")
+    TO_INT(V_CVT_U16_F16, "f16") TO_INT(V_CVT_I16_F16, "f16") AS(V_CVT_F32_F16, OPS_FLOAT, "f16")
+    CONDITIONS(COMPARES) CLASS(F32, "f32") CLASS(F64, "f64") CLASS(F16, "f16")
+    S16(V_PK_ADD_F16) S16(V_PK_MUL_F16) S16(V_PK_FMA_F16) S16(V_PK_FMAC_F16) SELECTS(V_PK_MIN_F16, "f16")
+    SELECTS(V_PK_MAX_F16, "f16") S32(V_FMAC_DX9_ZERO_F32) S32(V_FMAMK_F32) S32(V_FMAAK_F32) S16(V_FMAMK_F16)
+    S16(V_FMAAK_F16) SELECTS(V_MED3_F16, "f16") S16(V_DIV_FIXUP_F16) S16(V_FREXP_MANT_F16)
+    TO_INT(V_FREXP_EXP_I16_F16, "f16") WITH(V_PACK_B32_F16, OPS_BITS, "f16", OPS_DEFAULT_MODE) S32(V_CVT_PK_RTZ_F16_F32)
+    S32(V_FMA_MIX_F32) S32(V_FMA_MIXLO_F16) S32(V_FMA_MIXHI_F16) AS(V_FMA_MIX_F32, OPS_FLOAT, "f16")
+    AS(V_FMA_MIXLO_F16, OPS_FLOAT, "f16") AS(V_FMA_MIXHI_F16, OPS_FLOAT, "f16") S32(V_CUBEID_F32)
+    WITH(V_CUBESC_F32, OPS_FLOAT, "f32", OPS_DEFAULT_MODE) WITH(V_CUBETC_F32, OPS_FLOAT, "f32", OPS_DEFAULT_MODE)
+    S32(V_CUBEMA_F32) S32(V_MULLIT_F32)
 };
-/* Both halves may be NaN: compared by hand below. */
-static const struct ops_case packed[] = {
-    AS(V_PK_ADD_F16, OPS_BITS, "f16") AS(V_PK_MUL_F16, OPS_BITS, "f16") AS(V_PK_FMA_F16, OPS_BITS, "f16")
+/* What these return is chosen, not documented; it is compared all the same, and proves nothing. Why: the notes of
+ * fidelity_test.c. */
+static const struct ops_case chosen[] = {
+    S16(V_FRACT_F16) TO_INT(V_CVT_PK_I16_F32, "f32") TO_INT(V_CVT_PK_U16_F32, "f32") TO_INT(V_CVT_PK_U8_F32, "f32")
 };
 /* clang-format on */
 
-static bool each_level(bool (*run)(struct exec_machine *machine))
-{
-    bool ok = true;
-    for (int level = (int)bw_isa_host_level(); level >= BW_ISA_LEVEL_BASE; level--) {
-        struct exec_machine machine;
-        if (exec_machine_init(&machine, 1))
-            return false;
-        bw_isa_pool_destroy(machine.pool);
-        ok = bw_isa_pool_create_level(1, (enum bw_isa_level)level, &machine.pool) == 0 && run(&machine) && ok;
-        exec_machine_free(&machine);
-    }
-    return ok;
-}
-
 static bool run_cases(struct exec_machine *machine)
 {
-    return ops_check_all(machine, cases, sizeof cases / sizeof cases[0]) == 0;
+    return ops_check_all(machine, cases, sizeof cases / sizeof cases[0]) +
+               ops_check_chosen(machine, chosen, sizeof chosen / sizeof chosen[0]) ==
+           0;
 }
 
 static void test_operations(void)
@@ -412,177 +538,4 @@ static void test_operations(void)
     BW_TRUE(each_level(run_cases));
 }
 
-static uint32_t canonical_halves(uint32_t bits)
-{
-    for (unsigned shift = 0; shift < 32; shift += 16) {
-        if ((bits >> shift & 0x7fff) > 0x7c00)
-            bits = (bits & ~(0xffffu << shift)) | 0x7e00u << shift;
-    }
-    return bits;
-}
-
-static bool run_packed(struct exec_machine *machine)
-{
-    bool ok = true;
-    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
-        uint32_t words[2];
-        struct bw_rng rng = {.state = 5 + i};
-        uint8_t *array = machine->memory + EXEC_DATA;
-        ops_put_code(machine, words, ops_encode(&bw_gfx11_ops[packed[i].op], words));
-        for (unsigned lane = 0; lane < OPS_LANES; lane++) {
-            uint64_t stored[3];
-            for (unsigned k = 0; k < 3; k++)
-                stored[k] = (ops_value(&rng, "f16") & 0xffff) | (ops_value(&rng, "f16") & 0xffff) << 16;
-            memcpy(array + lane * OPS_LANE_BYTES, stored, sizeof stored);
-        }
-        ok = exec_run(machine) == BW_ISA_DONE && ok;
-        for (unsigned lane = 0; lane < OPS_LANES && ok; lane++) {
-            struct ops_values v = {0};
-            uint32_t observed;
-            memcpy(&v, array + lane * OPS_LANE_BYTES, 24);
-            memcpy(&observed, array + lane * OPS_LANE_BYTES + 48, 4);
-            ok = BW_EQ(canonical_halves(observed), canonical_halves((uint32_t)packed[i].reference(&v)));
-        }
-        if (ok)
-            ops_prove(packed[i].op);
-    }
-    return ok;
-}
-
-static void test_packed(void)
-{
-    BW_TRUE(each_level(run_packed));
-}
-
-static double reciprocal(double x)
-{
-    return 1 / x;
-}
-
-static double reciprocal_root(double x)
-{
-    return 1 / sqrt(x);
-}
-
-/* Operations whose result the document bounds: error in units of the last place of the right result.
- * Denormals are flushed on both sides. */
-static const struct bounded {
-    uint16_t op;
-    double (*exact)(double);
-    double ulps;
-} bounded[] = {
-    {BW_GFX11_V_EXP_F32, exp2, 1},
-    {BW_GFX11_V_LOG_F32, log2, 1},
-    {BW_GFX11_V_SQRT_F32, sqrt, 1},
-    {BW_GFX11_V_RCP_F32, reciprocal, 1},
-    {BW_GFX11_V_RCP_IFLAG_F32, reciprocal, 1},
-    {BW_GFX11_V_RSQ_F32, reciprocal_root, 1},
-};
-
-static double flushed(double x)
-{
-    return fabs(x) < 0x1p-126 ? copysign(0, x) : x;
-}
-
-/* Distance in ULPs of the exact result; 0 where the document names the result, infinite where that is missed.
- */
-static double error_ulps(const struct bounded *b, float x, float observed)
-{
-    double exact = b->exact(flushed((double)x));
-    if (isnan(exact))
-        return isnan(observed) ? 0 : INFINITY;
-    if (fabs(exact) < 0x1p-126)
-        return fabsf(observed) <= 0x1p-126f ? 0 : INFINITY;
-    if (fabs(exact) > 0x1.fffffep127)
-        return isinf(observed) && !signbit(observed) == !signbit(exact) ? 0 : INFINITY;
-    double ulp = ldexp(1, ilogb(exact) - 23);
-    return fabs((double)observed - exact) / ulp;
-}
-
-static void put_bounded_operands(uint8_t *array, struct bw_rng *rng, unsigned round)
-{
-    for (unsigned lane = 0; lane < OPS_LANES; lane++) {
-        uint64_t a = round & 1 ? bits_of_f32((float)(bw_rng_unit(rng) * 300 - 150)) : ops_value(rng, "f32");
-        if (round % 4 == 3)
-            a = bits_of_f32((float)(1 + (bw_rng_unit(rng) - 0.5) * 0.01));
-        memcpy(array + lane * OPS_LANE_BYTES, &a, 8);
-    }
-}
-
-static bool run_bounded_case(struct exec_machine *machine, const struct bounded *b)
-{
-    uint32_t words[2];
-    uint8_t *array = machine->memory + EXEC_DATA;
-    struct bw_rng rng = {.state = b->op};
-    double worst = 0;
-    ops_put_code(machine, words, ops_encode(&bw_gfx11_ops[b->op], words));
-    for (unsigned round = 0; round < 60; round++) {
-        put_bounded_operands(array, &rng, round);
-        if (exec_run(machine) != BW_ISA_DONE)
-            return false;
-        for (unsigned lane = 0; lane < OPS_LANES; lane++) {
-            float x, observed;
-            memcpy(&x, array + lane * OPS_LANE_BYTES, 4);
-            memcpy(&observed, array + lane * OPS_LANE_BYTES + 48, 4);
-            double error = error_ulps(b, x, observed);
-            worst = fmax(worst, error);
-            if (error > b->ulps) {
-                printf("\n    %s(%a): observed %a, exact %a", bw_gfx11_ops[b->op].name, (double)x,
-                       (double)observed, b->exact((double)x));
-                return false;
-            }
-        }
-    }
-    ops_bound(b->op, b->ulps, worst);
-    return true;
-}
-
-static bool run_bounded(struct exec_machine *machine)
-{
-    bool ok = true;
-    for (size_t i = 0; i < sizeof bounded / sizeof bounded[0]; i++)
-        ok = run_bounded_case(machine, &bounded[i]) && ok;
-    return ok;
-}
-
-static void test_bounded(void)
-{
-    BW_TRUE(each_level(run_bounded));
-}
-
-/* Sine and cosine of revolutions: absolute error, and the exact points. */
-static bool run_angles(struct exec_machine *machine)
-{
-    static const uint16_t ops[] = {BW_GFX11_V_SIN_F32, BW_GFX11_V_COS_F32};
-    uint8_t *array = machine->memory + EXEC_DATA;
-    double worst = 0;
-    for (unsigned k = 0; k < 2; k++) {
-        uint32_t words[2];
-        ops_put_code(machine, words, ops_encode(&bw_gfx11_ops[ops[k]], words));
-        for (unsigned lane = 0; lane < OPS_LANES; lane++) {
-            uint64_t a = bits_of_f32(((float)lane - 512) * 0.03125f + (lane & 1 ? 0.001f : 0));
-            memcpy(array + lane * OPS_LANE_BYTES, &a, 8);
-        }
-        if (exec_run(machine) != BW_ISA_DONE)
-            return false;
-        for (unsigned lane = 0; lane < OPS_LANES; lane++) {
-            float x, observed;
-            memcpy(&x, array + lane * OPS_LANE_BYTES, 4);
-            memcpy(&observed, array + lane * OPS_LANE_BYTES + 48, 4);
-            double turn = (double)x - rint((double)x), angle = 2 * 3.14159265358979323846 * turn;
-            worst = fmax(worst, fabs((double)observed - (k ? cos(angle) : sin(angle))));
-            if ((k ? fabs(turn) == 0.25 : turn == 0 || fabs(turn) == 0.5) && observed != 0)
-                return false;
-        }
-    }
-    return worst < 1e-7;
-}
-
-static void test_angles(void)
-{
-    BW_TRUE(each_level(run_angles));
-}
-
-OPS_TEST_MAIN("isa exec float", {"operations that rounding settles are exact", test_operations},
-              {"packed halves are exact", test_packed}, {"bounded operations keep their ULPs", test_bounded},
-              {"sine and cosine", test_angles})
+OPS_TEST_MAIN("isa exec float", {"operations that rounding settles are exact", test_operations})

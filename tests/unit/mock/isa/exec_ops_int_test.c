@@ -13,7 +13,6 @@
         (void)a, (void)b, (void)c, (void)ia, (void)ib, (void)ic;             \
         __VA_ARGS__                                                          \
     }
-/* 16-bit results leave the high half of the destination. */
 #define OP16(name, ...)                                                         \
     static uint64_t ref_##name(struct ops_values *v)                            \
     {                                                                           \
@@ -21,7 +20,7 @@
         int16_t ia = (int16_t)a, ib = (int16_t)b, ic = (int16_t)c;              \
         (void)a, (void)b, (void)c, (void)ia, (void)ib, (void)ic;                \
         r = (uint16_t)(__VA_ARGS__);                                            \
-        return (v->d & 0xffff0000u) | r;                                        \
+        return r;                                                               \
     }
 #define OP64(name, ...)                              \
     static uint64_t ref_##name(struct ops_values *v) \
@@ -223,6 +222,14 @@ COMPARE(GT, >)
 COMPARE(NE, !=)
 COMPARE(GE, >=)
 
+#define COMPARE_NOTHING(type)                     \
+    OP(V_CMP_F_##type, v->out = false; return 0;) \
+    OP(V_CMP_T_##type, v->out = true; return 0;)
+COMPARE_NOTHING(I32)
+COMPARE_NOTHING(U32)
+COMPARE_NOTHING(I64)
+COMPARE_NOTHING(U64)
+
 /* Packed: the same on both halves. */
 static uint32_t low_half(uint64_t v)
 {
@@ -256,50 +263,206 @@ PACKED(V_PK_MIN_I16, ia < ib ? ia : ib)
 PACKED(V_PK_MAX_U16, a > b ? a : b)
 PACKED(V_PK_MIN_U16, a < b ? a : b)
 
-static uint32_t dot(uint32_t a, uint32_t b, uint32_t c, unsigned bits)
+/* Signed where neg says so, when the operation looks at it. */
+static __int128 dot_exact(const struct ops_values *v, unsigned bits, bool by_neg)
 {
-    uint32_t mask = (1u << bits) - 1;
-    for (unsigned shift = 0; shift < 32; shift += bits)
-        c += (a >> shift & mask) * (b >> shift & mask);
-    return c;
+    __int128 sum = by_neg ? (__int128)(int32_t)v->c : (__int128)(uint32_t)v->c;
+    for (unsigned shift = 0; shift < 32; shift += bits) {
+        uint32_t a = bits_between((uint32_t)v->a, shift, bits), b = bits_between((uint32_t)v->b, shift, bits);
+        int64_t x = by_neg && (v->neg & 1) ? sign_extend(a, bits) : (int64_t)a;
+        int64_t y = by_neg && (v->neg & 2) ? sign_extend(b, bits) : (int64_t)b;
+        sum += x * y;
+    }
+    return sum;
 }
-OP(V_DOT4_U32_U8, return dot(a, b, c, 8);)
-OP(V_DOT8_U32_U4, return dot(a, b, c, 4);)
-OP(V_DOT4_I32_IU8, return dot(a, b, c, 8);) /* unsigned without neg */
-OP(V_DOT8_I32_IU4, return dot(a, b, c, 4);)
+#define DOT(name, bits, by_neg)                                \
+    static uint64_t ref_##name(struct ops_values *v)           \
+    {                                                          \
+        return (uint32_t)(uint64_t)dot_exact(v, bits, by_neg); \
+    }
+DOT(V_DOT4_U32_U8, 8, false)
+DOT(V_DOT8_U32_U4, 4, false)
+DOT(V_DOT4_I32_IU8, 8, true)
+DOT(V_DOT8_I32_IU4, 4, true)
 
-#define BITS(name)  {BW_GFX11_##name, ref_##name, OPS_BITS, "int"},
-#define MASK(name)  {BW_GFX11_##name, ref_##name, OPS_MASK, "int"},
-#define CARRY(name) {BW_GFX11_##name, ref_##name, OPS_BITS_AND_MASK, "int"},
-#define MASKS(name)          \
-    MASK(V_CMP_##name##_I32) \
-    MASK(V_CMP_##name##_U32) \
-    MASK(V_CMP_##name##_I16) MASK(V_CMP_##name##_U16) MASK(V_CMP_##name##_I64) MASK(V_CMP_##name##_U64)
+/* v->lane counts in the wave. */
+static uint32_t bits_below(uint32_t mask, int lane)
+{
+    return lane <= 0 ? 0 : count_bits(lane >= 32 ? mask : mask & ((1u << lane) - 1));
+}
+OP(V_MBCNT_LO_U32_B32, return b + bits_below(a, (int)v->lane);)
+OP(V_MBCNT_HI_U32_B32, return b + bits_below(a, (int)v->lane - 32);)
+
+static __int128 sad_u8(uint32_t a, uint32_t b, bool masked)
+{
+    __int128 sum = 0;
+    for (unsigned s = 0; s < 32; s += 8)
+        sum += masked && !(b >> s & 255) ? 0 : difference(a >> s & 255, b >> s & 255);
+    return sum;
+}
+
+/* Four windows of eight bytes against the same four. */
+static uint64_t quad_sad(const struct ops_values *v, bool masked, bool saturates)
+{
+    uint64_t r = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        __int128 sum =
+            sad_u8((uint32_t)(v->a >> (8 * i)), (uint32_t)v->b, masked) + (v->c >> (16 * i) & 0xffff);
+        r |= (uint64_t)(uint16_t)(saturates && sum > 0xffff ? 0xffff : (uint64_t)sum) << (16 * i);
+    }
+    return r;
+}
+
+static uint64_t quad_sad_u32(struct ops_values *v, bool saturates)
+{
+    uint64_t halves[2] = {0}, sums[2] = {v->c, v->c_high};
+    for (unsigned i = 0; i < 4; i++) {
+        __int128 sum = sad_u8((uint32_t)(v->a >> (8 * i)), (uint32_t)v->b, true) +
+                       (uint32_t)(sums[i / 2] >> (32 * (i % 2)));
+        halves[i / 2] |= (uint64_t)(uint32_t)(saturates && sum > UINT32_MAX ? UINT32_MAX : (uint64_t)sum)
+                         << (32 * (i % 2));
+    }
+    v->high = halves[1];
+    return halves[0];
+}
+OP64(V_QSAD_PK_U16_U8, return quad_sad(v, false, false);)
+OP64(V_MQSAD_PK_U16_U8, return quad_sad(v, true, false);)
+OP64(V_MQSAD_U32_U8, return quad_sad_u32(v, false);)
+
+static uint64_t sat_V_QSAD_PK_U16_U8(struct ops_values *v)
+{
+    return quad_sad(v, false, true);
+}
+
+static uint64_t sat_V_MQSAD_PK_U16_U8(struct ops_values *v)
+{
+    return quad_sad(v, true, true);
+}
+
+static uint64_t sat_V_MQSAD_U32_U8(struct ops_values *v)
+{
+    return quad_sad_u32(v, true);
+}
+
+/* The same with the clamp bit: the exact value, brought into the range of the result (section 7.2.3.1). */
+static uint64_t bounded(__int128 exact, __int128 low, __int128 high)
+{
+    return (uint64_t)(exact < low ? low : exact > high ? high : exact);
+}
+#define SATURATED(name, low, high, ...)                                      \
+    static uint64_t sat_##name(struct ops_values *v)                         \
+    {                                                                        \
+        uint32_t a = (uint32_t)v->a, b = (uint32_t)v->b, c = (uint32_t)v->c; \
+        int32_t ia = (int32_t)a, ib = (int32_t)b, ic = (int32_t)c;           \
+        (void)a, (void)b, (void)c, (void)ia, (void)ib, (void)ic;             \
+        (void)ref_##name(v); /* for the mask */                              \
+        return bounded(__VA_ARGS__, low, high);                              \
+    }
+#define SATURATED_U32(name, ...) SATURATED(name, 0, UINT32_MAX, __VA_ARGS__)
+#define SATURATED_I32(name, ...) SATURATED(name, INT32_MIN, INT32_MAX, __VA_ARGS__)
+#define WIDE(x)                  ((__int128)(x))
+SATURATED_U32(V_ADD_NC_U32, WIDE(a) + b)
+SATURATED_U32(V_SUB_NC_U32, WIDE(a) - b)
+SATURATED_U32(V_SUBREV_NC_U32, WIDE(b) - a)
+SATURATED_I32(V_ADD_NC_I32, WIDE(ia) + ib)
+SATURATED_I32(V_SUB_NC_I32, WIDE(ia) - ib)
+SATURATED_I32(V_MUL_I32_I24, WIDE(sign_extend(a & 0xffffff, 24)) * sign_extend(b & 0xffffff, 24))
+SATURATED_U32(V_MUL_U32_U24, WIDE(a & 0xffffff) * (b & 0xffffff))
+SATURATED_U32(V_ADD_CO_U32, WIDE(a) + b)
+SATURATED_U32(V_SUB_CO_U32, WIDE(a) - b)
+SATURATED_U32(V_SUBREV_CO_U32, WIDE(b) - a)
+SATURATED_U32(V_ADD_CO_CI_U32, WIDE(a) + b + v->in)
+SATURATED_U32(V_SUB_CO_CI_U32, WIDE(a) - b - v->in)
+SATURATED_U32(V_SUBREV_CO_CI_U32, WIDE(b) - a - v->in)
+SATURATED_I32(V_MAD_I32_I24, WIDE(sign_extend(a & 0xffffff, 24)) * sign_extend(b & 0xffffff, 24) + ic)
+SATURATED_U32(V_MAD_U32_U24, WIDE(a & 0xffffff) * (b & 0xffffff) + c)
+SATURATED_U32(V_MAD_U32_U16, WIDE(a & 0xffff) * (b & 0xffff) + c)
+SATURATED_I32(V_MAD_I32_I16, WIDE((int16_t)a) * (int16_t)b + ic)
+SATURATED_U32(V_SAD_U8, sad_u8(a, b, false) + c)
+SATURATED_U32(V_SAD_HI_U8, (sad_u8(a, b, false) << 16) + c)
+SATURATED_U32(V_SAD_U16, WIDE(c) + difference(a & 0xffff, b & 0xffff) + difference(a >> 16, b >> 16))
+SATURATED_U32(V_SAD_U32, WIDE(c) + difference(a, b))
+SATURATED_U32(V_MSAD_U8, sad_u8(a, b, true) + c)
+SATURATED(V_MAD_U64_U32, 0, UINT64_MAX, WIDE((uint64_t)a *b) + v->c)
+SATURATED(V_MAD_I64_I32, INT64_MIN, INT64_MAX, WIDE((int64_t)ia *ib) + (int64_t)v->c)
+SATURATED(V_ADD_NC_U16, 0, UINT16_MAX, WIDE((uint16_t)a) + (uint16_t)b)
+SATURATED(V_SUB_NC_U16, 0, UINT16_MAX, WIDE((uint16_t)a) - (uint16_t)b)
+SATURATED(V_ADD_NC_I16, INT16_MIN, INT16_MAX, WIDE((int16_t)a) + (int16_t)b)
+SATURATED(V_SUB_NC_I16, INT16_MIN, INT16_MAX, WIDE((int16_t)a) - (int16_t)b)
+SATURATED(V_MAD_U16, 0, UINT16_MAX, WIDE((uint16_t)a) * (uint16_t)b + (uint16_t)c)
+SATURATED(V_MAD_I16, INT16_MIN, INT16_MAX, WIDE((int16_t)a) * (int16_t)b + (int16_t)c)
+SATURATED_U32(V_DOT4_U32_U8, dot_exact(v, 8, false))
+SATURATED_U32(V_DOT8_U32_U4, dot_exact(v, 4, false))
+SATURATED_I32(V_DOT4_I32_IU8, dot_exact(v, 8, true))
+SATURATED_I32(V_DOT8_I32_IU4, dot_exact(v, 4, true))
+#define SATURATED_PACKED(name, low, high, ...)                                                     \
+    static uint64_t sat_##name(struct ops_values *v)                                               \
+    {                                                                                              \
+        uint32_t r = 0;                                                                            \
+        for (unsigned shift = 0; shift < 32; shift += 16) {                                        \
+            uint16_t a = (uint16_t)low_half(v->a >> shift), b = (uint16_t)low_half(v->b >> shift); \
+            uint16_t c = (uint16_t)low_half(v->c >> shift);                                        \
+            int16_t ia = (int16_t)a, ib = (int16_t)b, ic = (int16_t)c;                             \
+            (void)a, (void)b, (void)c, (void)ia, (void)ib, (void)ic;                               \
+            r |= (uint32_t)(uint16_t)bounded(WIDE(__VA_ARGS__), low, high) << shift;               \
+        }                                                                                          \
+        return r;                                                                                  \
+    }
+#define SATURATED_PACKED_U(name, ...) SATURATED_PACKED(name, 0, UINT16_MAX, __VA_ARGS__)
+#define SATURATED_PACKED_I(name, ...) SATURATED_PACKED(name, INT16_MIN, INT16_MAX, __VA_ARGS__)
+SATURATED_PACKED_U(V_PK_ADD_U16, a + b)
+SATURATED_PACKED_U(V_PK_SUB_U16, a - b)
+SATURATED_PACKED_I(V_PK_ADD_I16, ia + ib)
+SATURATED_PACKED_I(V_PK_SUB_I16, ia - ib)
+SATURATED_PACKED_U(V_PK_MAD_U16, (int64_t)a *b + c)
+SATURATED_PACKED_I(V_PK_MAD_I16, (int64_t)ia *ib + ic)
+SATURATED_PACKED_U(V_PK_MUL_LO_U16, (int64_t)a *b)
+
+#define CASE(name, result_kind, ...) \
+    {.op = BW_GFX11_##name, .reference = ref_##name, .result = result_kind, .values = "int", __VA_ARGS__},
+#define BITS(name)           CASE(name, OPS_BITS)
+#define CARRY(name)          CASE(name, OPS_BITS_AND_MASK)
+#define SATURATES(name)      CASE(name, OPS_BITS, .saturated = sat_##name)
+#define SATURATES_MASK(name) CASE(name, OPS_BITS_AND_MASK, .saturated = sat_##name)
+#define IN_RANGE(name)       CASE(name, OPS_BITS, .flags = OPS_CLAMP_NOTHING)
+#define MASK(name)           CASE(name, OPS_MASK)
+#define CMPX(name) \
+    {.op = BW_GFX11_V_CMPX_##name, .reference = ref_V_CMP_##name, .result = OPS_MASK, .values = "int"},
+#define MASKS(name)                                                                                      \
+    MASK(V_CMP_##name##_I32)                                                                             \
+    MASK(V_CMP_##name##_U32)                                                                             \
+    MASK(V_CMP_##name##_I16)                                                                             \
+    MASK(V_CMP_##name##_U16)                                                                             \
+    MASK(V_CMP_##name##_I64) MASK(V_CMP_##name##_U64) CMPX(name##_I32) CMPX(name##_U32) CMPX(name##_I16) \
+        CMPX(name##_U16) CMPX(name##_I64) CMPX(name##_U64)
+#define CONSTANTS(type) MASK(V_CMP_F_##type) MASK(V_CMP_T_##type) CMPX(F_##type) CMPX(T_##type)
 /* clang-format off */
 static const struct ops_case cases[] = {
     BITS(V_MOV_B32) BITS(V_NOT_B32) BITS(V_BFREV_B32) BITS(V_CLZ_I32_U32) BITS(V_CTZ_I32_B32) BITS(V_CLS_I32)
-    BITS(V_CVT_I32_I16) BITS(V_CVT_U32_U16) BITS(V_MUL_I32_I24) BITS(V_MUL_HI_I32_I24) BITS(V_MUL_U32_U24)
+    BITS(V_CVT_I32_I16) BITS(V_CVT_U32_U16) SATURATES(V_MUL_I32_I24) BITS(V_MUL_HI_I32_I24) SATURATES(V_MUL_U32_U24)
     BITS(V_MUL_HI_U32_U24) BITS(V_MIN_I32) BITS(V_MAX_I32) BITS(V_MIN_U32) BITS(V_MAX_U32) BITS(V_LSHLREV_B32)
     BITS(V_LSHRREV_B32) BITS(V_ASHRREV_I32) BITS(V_AND_B32) BITS(V_OR_B32) BITS(V_XOR_B32) BITS(V_XNOR_B32)
-    BITS(V_ADD_NC_U32) BITS(V_SUB_NC_U32) BITS(V_SUBREV_NC_U32) BITS(V_ADD_NC_I32) BITS(V_SUB_NC_I32) BITS(V_BFM_B32)
+    SATURATES(V_ADD_NC_U32) SATURATES(V_SUB_NC_U32) SATURATES(V_SUBREV_NC_U32) SATURATES(V_ADD_NC_I32) SATURATES(V_SUB_NC_I32) BITS(V_BFM_B32)
     BITS(V_BCNT_U32_B32) BITS(V_MUL_LO_U32) BITS(V_MUL_HI_U32) BITS(V_MUL_HI_I32) BITS(V_CVT_PK_U16_U32)
-    BITS(V_CVT_PK_I16_I32) BITS(V_MAD_I32_I24) BITS(V_MAD_U32_U24) BITS(V_BFE_U32) BITS(V_BFE_I32) BITS(V_BFI_B32)
+    BITS(V_CVT_PK_I16_I32) SATURATES(V_MAD_I32_I24) SATURATES(V_MAD_U32_U24) BITS(V_BFE_U32) BITS(V_BFE_I32) BITS(V_BFI_B32)
     BITS(V_LERP_U8) BITS(V_ALIGNBIT_B32) BITS(V_ALIGNBYTE_B32) BITS(V_MIN3_I32) BITS(V_MIN3_U32) BITS(V_MAX3_I32)
-    BITS(V_MAX3_U32) BITS(V_MED3_I32) BITS(V_MED3_U32) BITS(V_SAD_U8) BITS(V_SAD_HI_U8) BITS(V_SAD_U16) BITS(V_SAD_U32)
-    BITS(V_MSAD_U8) BITS(V_XOR3_B32) BITS(V_PERM_B32) BITS(V_XAD_U32) BITS(V_LSHL_ADD_U32) BITS(V_ADD_LSHL_U32)
-    BITS(V_ADD3_U32) BITS(V_LSHL_OR_B32) BITS(V_AND_OR_B32) BITS(V_OR3_B32) BITS(V_MAD_U32_U16) BITS(V_MAD_I32_I16)
-    BITS(V_MAXMIN_U32) BITS(V_MINMAX_U32) BITS(V_MAXMIN_I32) BITS(V_MINMAX_I32) BITS(V_CNDMASK_B32) CARRY(V_ADD_CO_U32)
-    CARRY(V_SUB_CO_U32) CARRY(V_SUBREV_CO_U32) CARRY(V_ADD_CO_CI_U32) CARRY(V_SUB_CO_CI_U32) CARRY(V_SUBREV_CO_CI_U32)
-    CARRY(V_MAD_U64_U32) CARRY(V_MAD_I64_I32) BITS(V_LSHLREV_B64) BITS(V_LSHRREV_B64) BITS(V_ASHRREV_I64)
-    BITS(V_NOT_B16) BITS(V_ADD_NC_U16) BITS(V_SUB_NC_U16) BITS(V_ADD_NC_I16) BITS(V_SUB_NC_I16) BITS(V_MUL_LO_U16)
+    BITS(V_MAX3_U32) BITS(V_MED3_I32) BITS(V_MED3_U32) SATURATES(V_SAD_U8) SATURATES(V_SAD_HI_U8) SATURATES(V_SAD_U16) SATURATES(V_SAD_U32)
+    SATURATES(V_MSAD_U8) BITS(V_XOR3_B32) BITS(V_PERM_B32) BITS(V_XAD_U32) BITS(V_LSHL_ADD_U32) BITS(V_ADD_LSHL_U32)
+    BITS(V_ADD3_U32) BITS(V_LSHL_OR_B32) BITS(V_AND_OR_B32) BITS(V_OR3_B32) SATURATES(V_MAD_U32_U16) SATURATES(V_MAD_I32_I16)
+    BITS(V_MAXMIN_U32) BITS(V_MINMAX_U32) BITS(V_MAXMIN_I32) BITS(V_MINMAX_I32) BITS(V_CNDMASK_B32) SATURATES_MASK(V_ADD_CO_U32)
+    SATURATES_MASK(V_SUB_CO_U32) SATURATES_MASK(V_SUBREV_CO_U32) SATURATES_MASK(V_ADD_CO_CI_U32) SATURATES_MASK(V_SUB_CO_CI_U32) SATURATES_MASK(V_SUBREV_CO_CI_U32)
+    SATURATES_MASK(V_MAD_U64_U32) SATURATES_MASK(V_MAD_I64_I32) BITS(V_LSHLREV_B64) BITS(V_LSHRREV_B64) BITS(V_ASHRREV_I64)
+    BITS(V_NOT_B16) SATURATES(V_ADD_NC_U16) SATURATES(V_SUB_NC_U16) SATURATES(V_ADD_NC_I16) SATURATES(V_SUB_NC_I16) BITS(V_MUL_LO_U16)
     BITS(V_MAX_U16) BITS(V_MAX_I16) BITS(V_MIN_U16) BITS(V_MIN_I16) BITS(V_LSHLREV_B16) BITS(V_LSHRREV_B16)
-    BITS(V_ASHRREV_I16) BITS(V_AND_B16) BITS(V_OR_B16) BITS(V_XOR_B16) BITS(V_MAD_U16) BITS(V_MAD_I16) BITS(V_MIN3_I16)
-    BITS(V_MAX3_I16) BITS(V_MED3_I16) BITS(V_MIN3_U16) BITS(V_MAX3_U16) BITS(V_MED3_U16) BITS(V_CNDMASK_B16)
-    BITS(V_SAT_PK_U8_I16) BITS(V_PK_MAD_I16) BITS(V_PK_MAD_U16) BITS(V_PK_MUL_LO_U16) BITS(V_PK_ADD_I16)
-    BITS(V_PK_ADD_U16) BITS(V_PK_SUB_I16) BITS(V_PK_SUB_U16) BITS(V_PK_LSHLREV_B16) BITS(V_PK_LSHRREV_B16)
-    BITS(V_PK_ASHRREV_I16) BITS(V_PK_MAX_I16) BITS(V_PK_MIN_I16) BITS(V_PK_MAX_U16) BITS(V_PK_MIN_U16)
-    BITS(V_DOT4_U32_U8) BITS(V_DOT8_U32_U4) BITS(V_DOT4_I32_IU8) BITS(V_DOT8_I32_IU4)
-    MASKS(LT) MASKS(EQ) MASKS(LE) MASKS(GT) MASKS(NE) MASKS(GE)
+    BITS(V_ASHRREV_I16) BITS(V_AND_B16) BITS(V_OR_B16) BITS(V_XOR_B16) SATURATES(V_MAD_U16) SATURATES(V_MAD_I16) IN_RANGE(V_MIN3_I16)
+    IN_RANGE(V_MAX3_I16) IN_RANGE(V_MED3_I16) IN_RANGE(V_MIN3_U16) IN_RANGE(V_MAX3_U16) IN_RANGE(V_MED3_U16) BITS(V_CNDMASK_B16)
+    BITS(V_SAT_PK_U8_I16) SATURATES(V_PK_MAD_I16) SATURATES(V_PK_MAD_U16) SATURATES(V_PK_MUL_LO_U16) SATURATES(V_PK_ADD_I16)
+    SATURATES(V_PK_ADD_U16) SATURATES(V_PK_SUB_I16) SATURATES(V_PK_SUB_U16) BITS(V_PK_LSHLREV_B16) BITS(V_PK_LSHRREV_B16)
+    BITS(V_PK_ASHRREV_I16) IN_RANGE(V_PK_MAX_I16) IN_RANGE(V_PK_MIN_I16) IN_RANGE(V_PK_MAX_U16) IN_RANGE(V_PK_MIN_U16)
+    SATURATES(V_DOT4_U32_U8) SATURATES(V_DOT8_U32_U4) SATURATES(V_DOT4_I32_IU8) SATURATES(V_DOT8_I32_IU4)
+    MASKS(LT) MASKS(EQ) MASKS(LE) MASKS(GT) MASKS(NE) MASKS(GE) CONSTANTS(I32)
+    CONSTANTS(U32) CONSTANTS(I64) CONSTANTS(U64) BITS(V_MBCNT_LO_U32_B32) BITS(V_MBCNT_HI_U32_B32) SATURATES(V_QSAD_PK_U16_U8)
+    SATURATES(V_MQSAD_PK_U16_U8) SATURATES(V_MQSAD_U32_U8)
 };
 /* clang-format on */
 
