@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <png.h>
 #include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,11 +50,20 @@ static void on_read(png_structp png, png_bytep data, size_t size_bytes)
     decoder->at += size_bytes;
 }
 
+static bool has_palette(const struct decoder *decoder)
+{
+    return png_get_color_type(decoder->png, decoder->info) == PNG_COLOR_TYPE_PALETTE;
+}
+
 static void expand(struct decoder *decoder)
 {
-    png_set_expand_16(decoder->png); /* also palette, gray of few bits and transparent colours */
-    png_set_gray_to_rgb(decoder->png);
-    png_set_add_alpha(decoder->png, 0xffff, PNG_FILLER_AFTER);
+    if (has_palette(decoder)) { /* libpng's own expansion reads past the palette's end as black */
+        png_set_packing(decoder->png);
+    } else {
+        png_set_expand_16(decoder->png); /* also gray of few bits and transparent colours */
+        png_set_gray_to_rgb(decoder->png);
+        png_set_add_alpha(decoder->png, 0xffff, PNG_FILLER_AFTER);
+    }
     png_set_interlace_handling(decoder->png);
     png_read_update_info(decoder->png, decoder->info);
 }
@@ -79,6 +90,36 @@ static void allocate(struct decoder *decoder, uint64_t file_bytes)
         decoder->rows[y] = decoder->samples + y * width * CHANNELS * SAMPLE_BYTES;
 }
 
+/* A row of indexes, a byte each, to RGBA of 16 bits in the same place: from its end, since it grows. */
+static void row_colour(const struct decoder *decoder, uint8_t *row, const png_color *palette, int colours,
+                       const uint8_t *alpha, int alphas)
+{
+    for (uint32_t x = png_get_image_width(decoder->png, decoder->info); x-- > 0;) {
+        int index = row[x];
+        if (index >= colours) {
+            char why[64];
+            snprintf(why, sizeof why, "colour %d of a palette of %d", index, colours);
+            png_error(decoder->png, why);
+        }
+        const uint8_t rgba[CHANNELS] = {palette[index].red, palette[index].green, palette[index].blue,
+                                        index < alphas ? alpha[index] : 0xff};
+        for (unsigned i = 0; i < CHANNELS * SAMPLE_BYTES; i++)
+            row[(size_t)x * CHANNELS * SAMPLE_BYTES + i] =
+                rgba[i / SAMPLE_BYTES]; /* 257 times: 255 to 65535 */
+    }
+}
+
+static void palette_apply(const struct decoder *decoder)
+{
+    png_colorp palette = NULL;
+    png_bytep alpha = NULL;
+    int colours = 0, alphas = 0;
+    png_get_PLTE(decoder->png, decoder->info, &palette, &colours);
+    png_get_tRNS(decoder->png, decoder->info, &alpha, &alphas, NULL);
+    for (uint32_t y = 0; y < png_get_image_height(decoder->png, decoder->info); y++)
+        row_colour(decoder, decoder->rows[y], palette, colours, alpha, alphas);
+}
+
 /* 0, or -1 with decoder->why set. Nothing that changes after setjmp lives in registers here. */
 static int decode(struct decoder *decoder, uint64_t file_bytes)
 {
@@ -89,6 +130,8 @@ static int decode(struct decoder *decoder, uint64_t file_bytes)
     png_read_info(decoder->png, decoder->info);
     allocate(decoder, file_bytes);
     png_read_image(decoder->png, decoder->rows);
+    if (has_palette(decoder))
+        palette_apply(decoder);
     png_read_end(decoder->png, NULL);
     return 0;
 }
