@@ -96,7 +96,7 @@ bool bw_cache_get(const struct bw_cache *cache, struct bw_key key, void **data, 
     struct entry_header header;
     if (!cache->dir || !entry_path(cache, key, path, sizeof path))
         return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for its writer */
     if (fd < 0)
         return false;
     bool found = read_whole(fd, &header, sizeof header) && header_fits(&header, key);
@@ -117,7 +117,8 @@ static void make_directories(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        mkdir(path, 0777); /* one that is there, or cannot be made, shows when the file is opened */
+        mkdir(path, 0700); /* what lies in it is executed: nobody else writes it. One that is there, or cannot
+                              be made, shows when the file is opened */
         *slash = '/';
     }
 }
