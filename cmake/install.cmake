@@ -20,6 +20,14 @@ write_basic_package_version_file(bellwireConfigVersion.cmake COMPATIBILITY SameM
 install(FILES ${PROJECT_BINARY_DIR}/bellwireConfig.cmake ${PROJECT_BINARY_DIR}/bellwireConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/bellwire)
 
+# Relative to where the .pc file lies, so that `cmake --install --prefix` and DESTDIR need no other file.
+file(RELATIVE_PATH BW_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" BW_PC_UP "${BW_PC_UP}")
+if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+  set(BW_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+else()
+  set(BW_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 set(BW_PC_NAME bellwire-core)
 set(BW_PC_DESCRIPTION "userspace GPU driver stack: devices, queues, mocks")
 set(BW_PC_REQUIRES "")

@@ -105,3 +105,9 @@ if(TARGET conformance.onnx)
     set_tests_properties(conformance.onnx.${name} PROPERTIES LABELS "conformance;slow" SKIP_RETURN_CODE 77 TIMEOUT 900)
   endforeach()
 endif()
+
+# What an installation is good for; consumers of a sanitized library would need its sanitizer.
+if(TARGET bellwire-cli AND NOT BW_SANITIZE AND NOT BW_FUZZ)
+  add_test(NAME install.consumers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+  set_tests_properties(install.consumers PROPERTIES LABELS "install;slow" TIMEOUT 300)
+endif()

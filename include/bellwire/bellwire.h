@@ -1,0 +1,20 @@
+/* Everything: one header per noun. */
+#ifndef BW_BELLWIRE_H
+#define BW_BELLWIRE_H
+
+#include <bellwire/ctx.h>
+#include <bellwire/device.h>
+#include <bellwire/dtype.h>
+#include <bellwire/err.h>
+#include <bellwire/graph.h>
+#include <bellwire/mock.h>
+#include <bellwire/mock_device.h>
+#include <bellwire/model.h>
+#include <bellwire/picture.h>
+#include <bellwire/program.h>
+#include <bellwire/region.h>
+#include <bellwire/sys.h>
+#include <bellwire/tensor.h>
+#include <bellwire/text.h>
+
+#endif
