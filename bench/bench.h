@@ -15,7 +15,7 @@ struct bw_bench_options {
     const char *const *devices; /* names; count 0: the bench's own default */
     uint32_t device_count;
     uint64_t bytes_min, bytes_max; /* sizes to walk (gemm: n); 0: the bench's own default */
-    uint32_t factor;               /* from one size to the next; 0: 4 */
+    uint32_t factor;               /* from one size to the next, at least 2; 0: 4 */
     uint32_t nodes;                /* launch: kernels per graph; 0: 200 */
     uint32_t repeats;              /* 0: the bench's own default */
     FILE *text;

@@ -180,7 +180,9 @@ int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **documen
     cJSON *root = cJSON_CreateObject();
     struct bench bench = {.ctx = options->ctx,
                           .repeats = options->repeats ? options->repeats : REPEATS_DEFAULT,
-                          .bytes_max = options->bytes_max ? options->bytes_max : BYTES_MAX_DEFAULT,
+                          .bytes_max = options->bytes_max                       ? options->bytes_max
+                                       : options->bytes_min > BYTES_MAX_DEFAULT ? options->bytes_min
+                                                                                : BYTES_MAX_DEFAULT,
                           .rows = cJSON_AddArrayToObject(root, "results"),
                           .text = options->text};
     uint64_t size_bytes = options->bytes_min ? options->bytes_min : BYTES_MIN_DEFAULT;

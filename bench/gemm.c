@@ -112,6 +112,8 @@ static int device_run(const struct bw_bench_options *options, const char *name, 
     int64_t last = options->bytes_max ? (int64_t)options->bytes_max
                    : mock             ? MOCK_SIZE_MAX_DEFAULT
                                       : SIZE_MAX_DEFAULT;
+    if (!options->bytes_max && last < first)
+        last = first;
     int64_t factor = options->factor > 1 ? options->factor : FACTOR_DEFAULT;
     for (uint32_t i = 0; i < 2 && !rc; i++)
         for (gemm.size = first, gemm.dtype = dtypes[i]; gemm.size <= last && !rc; gemm.size *= factor) {

@@ -1,4 +1,5 @@
 /* bellwire asm: text to a code object. */
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,16 @@ static void name_file(struct bw_err *err, const char *source)
     bw_fail(err, err->code, "asm", "%s%s", source, why);
 }
 
-static int assemble(const char *arch, const char *source, const char *output)
+static void report_json(const char *arch, const char *output, uint64_t object_bytes)
+{
+    cJSON *document = cJSON_CreateObject();
+    cJSON_AddStringToObject(document, "arch", arch);
+    cJSON_AddStringToObject(document, "file", output);
+    cJSON_AddNumberToObject(document, "size_bytes", (double)object_bytes);
+    bw_tool_print_json(document);
+}
+
+static int assemble(const char *arch, const char *source, const char *output, bool json)
 {
     struct bw_err err = {0};
     void *text = NULL, *object = NULL;
@@ -72,12 +82,14 @@ static int assemble(const char *arch, const char *source, const char *output)
     if (rc && printed[0] && !err.hint[0])
         bw_err_hint(&err, "%s", printed);
     int status = rc ? bw_tool_fail(&err) : write_object(output, object, object_bytes);
+    if (!status && json)
+        report_json(arch, output, object_bytes);
     free(text);
     free(object);
     return status;
 }
 #else
-static int assemble(const char *arch, const char *source, const char *output)
+static int assemble(const char *arch, const char *source, const char *output, bool json)
 {
     struct bw_err err = {0};
     bw_fail(&err, -ENOTSUP, "asm", "this build has no LLVM");
@@ -112,5 +124,5 @@ int bw_tool_asm(int argc, char **argv)
         snprintf(default_output, sizeof default_output, "%.*s.o", (int)length, source);
         output = default_output;
     }
-    return assemble(arch, source, output);
+    return assemble(arch, source, output, args.json);
 }

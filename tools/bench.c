@@ -7,17 +7,25 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "iface/name.h"
 #include "tools/print.h"
 #include "tools/tool.h"
 
 static const struct {
-    const char *name, *summary;
+    const char *name, *summary, *options;
     int (*run)(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 } benches[] = {
-#define X(name, summary) {#name, summary, bw_bench_##name},
+#define X(name, summary, options) {#name, summary, options, bw_bench_##name},
 #include "bench/benches.def"
 #undef X
+};
+
+enum {
+    OPTIONS_MAX = 32,
+    FACTOR_MAX = 1 << 20,
+    NODES_MAX = 1 << 20,   /* ten times the largest graph that is measured anywhere */
+    REPEATS_MAX = 1 << 20, /* beyond patience */
 };
 
 struct names {
@@ -26,11 +34,23 @@ struct names {
     uint32_t count;
 };
 
-static int list_benches(void)
+void bw_tool_bench_list(void)
 {
     for (size_t i = 0; i < BW_COUNT_OF(benches); i++)
-        bw_print(stderr, "  %-9s %s\n", benches[i].name, benches[i].summary);
-    return BW_TOOL_USAGE;
+        bw_print(stdout, "  %-9s %s\n", benches[i].name, benches[i].summary);
+    bw_print(stdout, "\n");
+}
+
+static int bench_unknown(const char *name)
+{
+    struct bw_text names = {0};
+    for (size_t i = 0; i < BW_COUNT_OF(benches); i++)
+        bw_text_add(&names, "%s%s", i ? ", " : "", benches[i].name);
+    int status =
+        name ? bw_tool_usage("bench", "no bench named '%s'; there are: %s", name, bw_text_string(&names))
+             : bw_tool_usage("bench", "a name is needed; there are: %s", bw_text_string(&names));
+    bw_text_free(&names);
+    return status;
 }
 
 /* "host:0,mockkfd+amd@gfx1100,cu=2" */
@@ -50,23 +70,57 @@ static int devices_parse(const char *text, struct names *names)
     return rc ? BW_TOOL_NO_DEVICE : BW_TOOL_DONE;
 }
 
-static int option_take(struct bw_args *args, struct bw_bench_options *options, const char **devices)
+/* The command line: what is measured and how. */
+struct request {
+    const char *name, *devices;
+    const char *options[OPTIONS_MAX]; /* those given, for the benches that read others */
+    uint32_t option_count;
+    struct bw_bench_options how;
+};
+
+static void option_take(struct bw_args *args, struct request *request)
 {
-    if (bw_args_is(args, "--device") || bw_args_is(args, "--devices"))
-        *devices = bw_args_value(args);
+    static const char *const known[] = {"--devices", "-b", "-e", "-f", "--nodes", "--repeats"};
+    struct bw_bench_options *how = &request->how;
+    if (bw_args_is(args, "--devices"))
+        request->devices = bw_args_value(args);
     else if (bw_args_is(args, "-b"))
-        options->bytes_min = bw_args_number(args);
+        how->bytes_min = bw_args_number(args);
     else if (bw_args_is(args, "-e"))
-        options->bytes_max = bw_args_number(args);
+        how->bytes_max = bw_args_number(args);
     else if (bw_args_is(args, "-f"))
-        options->factor = (uint32_t)bw_args_number(args);
+        how->factor = bw_args_count(args, 2, FACTOR_MAX);
     else if (bw_args_is(args, "--nodes"))
-        options->nodes = (uint32_t)bw_args_number(args);
+        how->nodes = bw_args_count(args, 1, NODES_MAX);
     else if (bw_args_is(args, "--repeats"))
-        options->repeats = (uint32_t)bw_args_number(args);
+        how->repeats = bw_args_count(args, 1, REPEATS_MAX);
     else
         bw_args_unknown(args);
-    return args->failed;
+    for (size_t i = 0; i < BW_COUNT_OF(known); i++)
+        if (bw_args_is(args, known[i]) && request->option_count < OPTIONS_MAX)
+            request->options[request->option_count++] = known[i];
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = strstr(words, word); at; at = strstr(at + 1, word))
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
+}
+
+/* What this bench would not look at is a mistake of whoever typed it. */
+static int request_check(const struct request *request, const char *options)
+{
+    for (uint32_t i = 0; i < request->option_count; i++)
+        if (!has_word(options, request->options[i]))
+            return bw_tool_usage("bench", "%s has no %s; its options: %s", request->name, request->options[i],
+                                 *options ? options : "none");
+    const struct bw_bench_options *how = &request->how;
+    if (how->bytes_max && how->bytes_min > how->bytes_max)
+        return bw_tool_usage("bench", "-b is more than -e");
+    return BW_TOOL_DONE;
 }
 
 static int bench_run(size_t which, struct bw_bench_options *options, bool json)
@@ -87,36 +141,38 @@ static int bench_run(size_t which, struct bw_bench_options *options, bool json)
     return status;
 }
 
+static int request_run(size_t which, struct request *request, bool json)
+{
+    struct names *names = calloc(1, sizeof *names);
+    int status = !names             ? BW_TOOL_FAILED
+                 : request->devices ? devices_parse(request->devices, names)
+                                    : BW_TOOL_DONE;
+    if (!status) {
+        request->how.devices = names->at;
+        request->how.device_count = names->count;
+        status = bench_run(which, &request->how, json);
+    }
+    free(names);
+    return status;
+}
+
 int bw_tool_bench(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("bench", argc, argv);
-    struct bw_bench_options options = {0};
-    const char *devices = NULL, *name = NULL;
+    struct request request = {0};
     while (bw_args_next(&args)) {
-        if (args.positional && !name)
-            name = args.positional;
+        if (args.positional && !request.name)
+            request.name = args.positional;
         else
-            option_take(&args, &options, &devices);
+            option_take(&args, &request);
     }
     if (args.failed)
         return BW_TOOL_USAGE;
     size_t which = 0;
-    while (name && which < BW_COUNT_OF(benches) && strcmp(name, benches[which].name))
+    while (request.name && which < BW_COUNT_OF(benches) && strcmp(request.name, benches[which].name))
         which++;
-    if (!name || which == BW_COUNT_OF(benches)) {
-        bw_print(stderr,
-                 name ? "bellwire bench: no bench named '%s'; there are:\n"
-                      : "bellwire bench: a name is needed; there are:\n",
-                 name);
-        return list_benches();
-    }
-    struct names *names = calloc(1, sizeof *names);
-    int status = !names ? BW_TOOL_FAILED : devices ? devices_parse(devices, names) : BW_TOOL_DONE;
-    if (!status) {
-        options.devices = names->at;
-        options.device_count = names->count;
-        status = bench_run(which, &options, args.json);
-    }
-    free(names);
-    return status;
+    if (!request.name || which == BW_COUNT_OF(benches))
+        return bench_unknown(request.name);
+    int status = request_check(&request, benches[which].options);
+    return status ? status : request_run(which, &request, args.json);
 }

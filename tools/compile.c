@@ -13,43 +13,44 @@
 #include "tools/run.h"
 #include "tools/tool.h"
 
+enum { DUMPS = 5 };
+
 static const struct {
     const char *name;
-    uint32_t what;
-} dumps[] = {
+    uint32_t what; /* enum bw_plan_dump; 0: queues */
+} dumps[DUMPS] = {
     {"graph", BW_DUMP_GRAPH},
     {"kernels", BW_DUMP_KERNELS},
     {"ir", BW_DUMP_LINEAR},
     {"asm", BW_DUMP_ASSEMBLY},
-    {"queues", 0},
+    {"queues", 0}, /* the last */
 };
 
 struct compile {
     struct bw_run run; /* the model, its shapes and inputs */
     const char *arch;
-    uint32_t dump;
-    bool queues;
+    bool dumps[DUMPS];
     struct bw_target target;
     struct bw_tensor_graph *graph;
     bw_tensor *outputs;
     uint32_t output_count;
 };
 
-static int parse_dump(struct compile *compile, const char *text)
+static void parse_dump(struct bw_args *args, struct compile *compile)
 {
-    while (*text) {
+    const char *text = bw_args_value(args);
+    for (bool more = !args->failed; more; text += strcspn(text, ","), more = *text++ != 0) {
         size_t length = strcspn(text, ","), i = 0;
-        while (i < BW_COUNT_OF(dumps) &&
-               (strlen(dumps[i].name) != length || memcmp(dumps[i].name, text, length) != 0))
+        while (i < DUMPS && (strlen(dumps[i].name) != length || memcmp(dumps[i].name, text, length) != 0))
             i++;
-        if (i == BW_COUNT_OF(dumps))
-            return bw_tool_usage("compile", "--dump: '%.*s' is not one of graph, kernels, ir, asm, queues",
-                                 (int)length, text);
-        compile->dump |= dumps[i].what;
-        compile->queues |= !strcmp(dumps[i].name, "queues");
-        text += length + (text[length] == ',');
+        if (i == DUMPS) {
+            bw_tool_usage("compile", "--dump: '%.*s' is not one of graph, kernels, ir, asm, queues",
+                          (int)length, text);
+            args->failed = true;
+            return;
+        }
+        compile->dumps[i] = true;
     }
-    return BW_TOOL_DONE;
 }
 
 static int parse_options(struct compile *compile, int argc, char **argv)
@@ -60,11 +61,11 @@ static int parse_options(struct compile *compile, int argc, char **argv)
         if (bw_args_is(&args, "--arch"))
             compile->arch = bw_args_value(&args);
         else if (bw_args_is(&args, "--dump"))
-            args.failed |= parse_dump(compile, bw_args_value(&args)) != 0;
+            parse_dump(&args, compile);
         else if (bw_args_is(&args, "--shape"))
-            args.failed |= bw_run_bind(&run->shapes, "--shape", bw_args_value(&args)) != 0;
+            bw_run_bind(&args, &run->shapes);
         else if (bw_args_is(&args, "--input"))
-            args.failed |= bw_run_bind(&run->inputs, "--input", bw_args_value(&args)) != 0;
+            bw_run_bind(&args, &run->inputs);
         else if (args.positional && !run->model_path)
             run->model_path = args.positional;
         else
@@ -192,34 +193,80 @@ static int queues_dump(struct compile *compile, struct bw_text *text, struct bw_
     return rc;
 }
 
+static int summary_execute(struct compile *compile, struct bw_err *err)
+{
+    struct summary summary = {0};
+    struct bw_progress *progress = bw_progress_begin("compiling", NULL);
+    int rc = summary_make(compile, &summary, err);
+    bw_progress_end(progress);
+    if (!rc)
+        summary_report(compile, &summary);
+    summary_free(&summary);
+    return rc;
+}
+
+/* One stage, or for people several at once, kernel by kernel. */
+static int stages_dump(struct compile *compile, uint32_t what, bool queues, struct bw_text *text,
+                       struct bw_err *err)
+{
+    int rc = what ? bw_plan_dump(compile->graph, &compile->target, compile->outputs, compile->output_count,
+                                 what, text, err)
+                  : 0;
+    return rc || !queues ? rc : queues_dump(compile, text, err);
+}
+
+static int dumps_print(struct compile *compile, struct bw_err *err)
+{
+    struct bw_text text = {0};
+    uint32_t what = 0;
+    for (size_t i = 0; i < DUMPS; i++)
+        what |= compile->dumps[i] ? dumps[i].what : 0;
+    struct bw_progress *progress = bw_progress_begin("compiling", NULL);
+    int rc = stages_dump(compile, what, compile->dumps[DUMPS - 1], &text, err);
+    bw_progress_end(progress);
+    if (!rc)
+        bw_print_lines(stdout, bw_text_string(&text));
+    bw_text_free(&text);
+    return rc;
+}
+
+static int dumps_print_json(struct compile *compile, struct bw_err *err)
+{
+    cJSON *document = cJSON_CreateObject();
+    cJSON_AddStringToObject(document, "model", compile->run.model_path);
+    cJSON_AddStringToObject(document, "arch", compile->arch);
+    cJSON *list = cJSON_AddObjectToObject(document, "dumps");
+    int rc = 0;
+    for (size_t i = 0; i < DUMPS && !rc; i++) {
+        struct bw_text text = {0};
+        if (!compile->dumps[i])
+            continue;
+        rc = stages_dump(compile, dumps[i].what, !dumps[i].what, &text, err);
+        cJSON_AddStringToObject(list, dumps[i].name, bw_text_string(&text));
+        bw_text_free(&text);
+    }
+    if (rc)
+        cJSON_Delete(document);
+    else
+        bw_tool_print_json(document);
+    return rc;
+}
+
 static int execute(struct compile *compile)
 {
     struct bw_err err = {0};
-    struct bw_text text = {0};
-    struct summary summary = {0};
-    bool dumps_any = compile->dump || compile->queues;
-    struct bw_progress *progress = bw_progress_begin("compiling", NULL);
-    int rc = 0;
-    if (!dumps_any)
-        rc = summary_make(compile, &summary, &err);
-    if (!rc && compile->dump)
-        rc = bw_plan_dump(compile->graph, &compile->target, compile->outputs, compile->output_count,
-                          compile->dump, &text, &err);
-    if (!rc && compile->queues)
-        rc = queues_dump(compile, &text, &err);
-    bw_progress_end(progress);
-    if (!rc && !dumps_any)
-        summary_report(compile, &summary);
-    else if (!rc)
-        bw_print_lines(stdout, bw_text_string(&text));
-    bw_text_free(&text);
-    summary_free(&summary);
+    bool any = false;
+    for (size_t i = 0; i < DUMPS; i++)
+        any |= compile->dumps[i];
+    int rc = !any                ? summary_execute(compile, &err)
+             : compile->run.json ? dumps_print_json(compile, &err)
+                                 : dumps_print(compile, &err);
     return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
 }
 
 int bw_tool_compile(int argc, char **argv)
 {
-    struct compile compile = {.run = {.picture = {.std = {1, 1, 1}}}};
+    struct compile compile = {.run = {.tool = "compile", .picture = {.std = {1, 1, 1}}}};
     struct bw_run *run = &compile.run;
     int status = parse_options(&compile, argc, argv);
     if (!status)

@@ -1,4 +1,5 @@
 /* bellwire decode: a ring or a command buffer, by packet and field, with what is wrong in it. */
+#include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "drivers/amd/pm4.h"
+#include "drivers/amd/regs.h"
 #include "drivers/amd/sdma.h"
 #include "tools/print.h"
 #include "tools/tool.h"
@@ -16,12 +18,17 @@ enum { FILE_BYTES_MAX = 64 << 20 }; /* the largest ring is 16 MiB, as hexadecima
 
 typedef BW_VEC(uint32_t) word_list;
 
-static const struct {
-    const char *kind;
+struct kind {
+    const char *name;
     uint64_t (*print)(const uint32_t *words, uint64_t count, struct bw_text *text);
-} printers[] = {
-    {"pm4", bw_amd_pm4_print},
-    {"sdma", bw_amd_sdma_print},
+    void (*decode)(uint32_t generation, const uint32_t *words, uint64_t count,
+                   struct bw_amd_decoded *decoded);
+    uint32_t generation; /* that print reads too */
+};
+
+static const struct kind kinds[] = {
+    {"pm4", bw_amd_pm4_print, bw_amd_pm4_decode, BW_AMD_PM4_GCR},
+    {"sdma", bw_amd_sdma_print, bw_amd_sdma_decode, BW_AMD_SDMA_5},
 };
 
 static bool is_text(const char *data, uint64_t size_bytes)
@@ -84,6 +91,71 @@ static int load_words(const char *path, word_list *words, struct bw_err *err)
     return code;
 }
 
+static void registers_json(cJSON *row, const struct kind *kind, const struct bw_amd_decoded *decoded)
+{
+    uint32_t first = decoded->packet->opcode == BW_AMD_PM4_OP_SET_SH_REG ? BW_AMD_PM4_SH_REG_FIRST
+                                                                         : BW_AMD_PM4_UCONFIG_REG_FIRST;
+    cJSON *list = cJSON_AddArrayToObject(row, "registers");
+    for (uint64_t i = 0; i < decoded->tail_count; i++) {
+        uint32_t address = first + decoded->values[0] + (uint32_t)i;
+        const char *name = bw_amd_reg_name(kind->generation, address);
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddItemToObject(entry, "name", name ? cJSON_CreateString(name) : cJSON_CreateNull());
+        cJSON_AddNumberToObject(entry, "address", address);
+        cJSON_AddNumberToObject(entry, "value", decoded->tail[i]);
+        cJSON_AddItemToArray(list, entry);
+    }
+}
+
+static cJSON *packet_json(const struct kind *kind, const struct bw_amd_decoded *decoded, uint64_t at)
+{
+    const struct bw_amd_packet *packet = decoded->packet;
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddNumberToObject(row, "offset_bytes", (double)at * 4);
+    cJSON_AddItemToObject(row, "name", packet ? cJSON_CreateString(packet->name) : cJSON_CreateNull());
+    cJSON_AddNumberToObject(row, "word_count", (double)decoded->word_count);
+    cJSON *fields = cJSON_AddObjectToObject(row, "fields");
+    for (uint32_t i = 0; packet && i < packet->field_count; i++)
+        cJSON_AddNumberToObject(fields, packet->fields[i].name, decoded->values[i]);
+    if (packet && packet->tail == BW_AMD_TAIL_REGISTERS) {
+        registers_json(row, kind, decoded);
+    } else {
+        cJSON *data = cJSON_AddArrayToObject(row, "data");
+        for (uint64_t i = 0; i < decoded->tail_count; i++)
+            cJSON_AddItemToArray(data, cJSON_CreateNumber(decoded->tail[i]));
+    }
+    cJSON_AddItemToObject(row, "problem",
+                          decoded->problem[0] ? cJSON_CreateString(decoded->problem) : cJSON_CreateNull());
+    return row;
+}
+
+/* Prints the document; returns the number of problems. */
+static uint64_t print_json(const struct kind *kind, const word_list *words)
+{
+    cJSON *document = cJSON_CreateObject();
+    cJSON_AddStringToObject(document, "kind", kind->name);
+    cJSON *packets = cJSON_AddArrayToObject(document, "packets");
+    struct bw_amd_decoded decoded;
+    uint64_t problems = 0;
+    for (uint64_t at = 0; at < words->count; at += decoded.word_count) {
+        kind->decode(kind->generation, words->data + at, words->count - at, &decoded);
+        cJSON_AddItemToArray(packets, packet_json(kind, &decoded, at));
+        problems += decoded.problem[0] != 0;
+    }
+    cJSON_AddNumberToObject(document, "problems", (double)problems);
+    bw_tool_print_json(document);
+    return problems;
+}
+
+static uint64_t print_text(const struct kind *kind, const word_list *words)
+{
+    struct bw_text text = {0};
+    uint64_t problems = kind->print(words->data, words->count, &text);
+    bw_print_lines(stdout, bw_text_string(&text));
+    bw_text_free(&text);
+    return problems;
+}
+
 int bw_tool_decode(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("decode", argc, argv);
@@ -99,9 +171,9 @@ int bw_tool_decode(int argc, char **argv)
     if (args.failed)
         return BW_TOOL_USAGE;
     size_t which = 0;
-    while (which < BW_COUNT_OF(printers) && strcmp(kind, printers[which].kind))
+    while (which < BW_COUNT_OF(kinds) && strcmp(kind, kinds[which].name))
         which++;
-    if (which == BW_COUNT_OF(printers))
+    if (which == BW_COUNT_OF(kinds))
         return bw_tool_usage("decode", "kind '%s' is not one of pm4, sdma", kind);
     struct bw_err err = {0};
     word_list words = {0};
@@ -109,10 +181,7 @@ int bw_tool_decode(int argc, char **argv)
         bw_vec_free(&words);
         return bw_tool_fail(&err);
     }
-    struct bw_text text = {0};
-    uint64_t problems = printers[which].print(words.data, words.count, &text);
-    bw_print_lines(stdout, bw_text_string(&text));
-    bw_text_free(&text);
+    uint64_t problems = args.json ? print_json(&kinds[which], &words) : print_text(&kinds[which], &words);
     bw_vec_free(&words);
     return problems ? BW_TOOL_FAILED : BW_TOOL_DONE;
 }

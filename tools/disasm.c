@@ -1,5 +1,6 @@
 /* bellwire disasm: machine code to text, with our own decoder: the executable sections of an ELF file, or a
  * raw file. */
+#include <cjson/cJSON.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,31 +13,56 @@
 
 enum { FILE_BYTES_MAX = 1 << 30 };
 
-/* Prints [code, code + size); the rest of an undecodable stretch goes on at the next word. */
-static void print_code(const struct bw_isa *isa, const uint8_t *code, uint64_t code_bytes, uint64_t address,
-                       bool *illegal)
+struct listing {
+    const struct bw_isa *isa;
+    cJSON *rows; /* NULL: text */
+    uint64_t illegal;
+};
+
+/* text NULL: no instruction. */
+static void print_row(const struct listing *listing, const uint8_t *code, unsigned length, uint64_t address,
+                      const char *text)
+{
+    bw_print(stdout, "%08llx:", (unsigned long long)address);
+    for (unsigned i = 0; i + 4 <= length; i += 4) {
+        uint32_t word;
+        memcpy(&word, code + i, sizeof word);
+        bw_print(stdout, " %08x", word);
+    }
+    bw_print(stdout, "%*s %s\n", 28 - (int)(length / 4) * 9, "", text ? text : "<not an instruction>");
+}
+
+static void add_row(const struct listing *listing, const uint8_t *code, unsigned length, uint64_t address,
+                    const char *text)
+{
+    cJSON *row = cJSON_CreateObject(), *words = cJSON_AddArrayToObject(row, "words");
+    cJSON_AddNumberToObject(row, "address", (double)address);
+    for (unsigned i = 0; i + 4 <= length; i += 4) {
+        uint32_t word;
+        memcpy(&word, code + i, sizeof word);
+        cJSON_AddItemToArray(words, cJSON_CreateNumber(word));
+    }
+    cJSON_AddItemToObject(row, "text", text ? cJSON_CreateString(text) : cJSON_CreateNull());
+    cJSON_AddItemToArray(listing->rows, row);
+}
+
+/* Lists [code, code + size); the rest of an undecodable stretch goes on at the next word. */
+static void list_code(struct listing *listing, const uint8_t *code, uint64_t code_bytes, uint64_t address)
 {
     for (uint64_t at = 0; at < code_bytes;) {
         struct bw_text text = {0};
-        unsigned length = bw_isa_disassemble(isa, code + at, code_bytes - at, address + at, &text);
-        if (!length) {
+        unsigned length = bw_isa_disassemble(listing->isa, code + at, code_bytes - at, address + at, &text);
+        listing->illegal += length == 0;
+        const char *shown = length ? bw_text_string(&text) : NULL;
+        if (!length)
             length = code_bytes - at < 4 ? (unsigned)(code_bytes - at) : 4;
-            bw_text_add(&text, "<not an instruction>");
-            *illegal = true;
-        }
-        bw_print(stdout, "%08llx:", (unsigned long long)(address + at));
-        for (unsigned i = 0; i + 4 <= length; i += 4) {
-            uint32_t word;
-            memcpy(&word, code + at + i, sizeof word);
-            bw_print(stdout, " %08x", word);
-        }
-        bw_print(stdout, "%*s %s\n", 28 - (int)(length / 4) * 9, "", bw_text_string(&text));
+        (listing->rows ? add_row : print_row)(listing, code + at, length, address + at, shown);
         bw_text_free(&text);
         at += length;
     }
 }
 
-static int print_elf(const struct bw_isa *isa, const uint8_t *file, uint64_t file_bytes, bool *illegal)
+static int list_elf(struct listing *listing, const uint8_t *file, uint64_t file_bytes)
 {
     struct bw_err err = {0};
     Elf64_Ehdr header;
@@ -55,7 +81,7 @@ static int print_elf(const struct bw_isa *isa, const uint8_t *file, uint64_t fil
         if (section.sh_offset > file_bytes || section.sh_size > file_bytes - section.sh_offset)
             return bw_fail(&err, -EINVAL, "disasm", "section %u lies outside the file", i),
                    bw_tool_fail(&err);
-        print_code(isa, file + section.sh_offset, section.sh_size, section.sh_addr, illegal);
+        list_code(listing, file + section.sh_offset, section.sh_size, section.sh_addr);
     }
     return BW_TOOL_DONE;
 }
@@ -87,12 +113,23 @@ int bw_tool_disasm(int argc, char **argv)
     uint64_t file_bytes = 0;
     if (bw_tool_read_file(path, FILE_BYTES_MAX, &file, &file_bytes, &err))
         return bw_tool_fail(&err);
-    bool illegal = false;
+    cJSON *document = args.json ? cJSON_CreateObject() : NULL;
+    struct listing listing = {.isa = isa};
+    if (document) {
+        cJSON_AddStringToObject(document, "arch", arch);
+        listing.rows = cJSON_AddArrayToObject(document, "instructions");
+    }
     int status = BW_TOOL_DONE;
     if (file_bytes >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG))
-        status = print_elf(isa, file, file_bytes, &illegal);
+        status = list_elf(&listing, file, file_bytes);
     else
-        print_code(isa, file, file_bytes, 0, &illegal);
+        list_code(&listing, file, file_bytes, 0);
     free(file);
-    return status ? status : illegal ? BW_TOOL_FAILED : BW_TOOL_DONE;
+    if (document && !status) {
+        cJSON_AddNumberToObject(document, "not_instructions", (double)listing.illegal);
+        bw_tool_print_json(document);
+    } else {
+        cJSON_Delete(document);
+    }
+    return status ? status : listing.illegal ? BW_TOOL_FAILED : BW_TOOL_DONE;
 }

@@ -29,6 +29,12 @@ struct launch {
     double seconds;
 };
 
+static int parse_argument(struct bw_args *args, struct launch *launch)
+{
+    const char *text = bw_args_value(args);
+    return args->failed ? BW_TOOL_USAGE : bw_launch_argument_parse(&launch->arguments, text);
+}
+
 static int parse_options(struct launch *launch, int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("launch", argc, argv);
@@ -45,7 +51,7 @@ static int parse_options(struct launch *launch, int argc, char **argv)
         else if (bw_args_is(&args, "--output"))
             launch->output = bw_args_value(&args);
         else if (bw_args_is(&args, "--arg"))
-            status = bw_launch_argument_parse(&launch->arguments, bw_args_value(&args));
+            status = parse_argument(&args, launch);
         else if (args.positional && !launch->object)
             launch->object = args.positional;
         else

@@ -5,6 +5,8 @@
 #include "tools/print.h"
 #include "tools/tool.h"
 
+enum { USAGE_COLUMNS = 100, USAGE_INDENT = 15 };
+
 struct command {
     const char *name, *summary, *usage;
     int (*run)(int argc, char **argv);
@@ -30,17 +32,47 @@ static int print_help(FILE *out)
     return BW_TOOL_DONE;
 }
 
+/* Up to the next option of a usage: a space before '[' or '-' outside of brackets. */
+static size_t piece_length(const char *usage)
+{
+    int depth = 0;
+    size_t length = 0;
+    for (; usage[length]; length++) {
+        depth += (usage[length] == '[') - (usage[length] == ']');
+        if (depth == 0 && usage[length] == ' ' && (usage[length + 1] == '[' || usage[length + 1] == '-'))
+            break;
+    }
+    return length;
+}
+
+static int print_command_help(const struct command *command)
+{
+    bw_print(stdout, "%s\n\n", command->summary);
+    int column = bw_print(stdout, "usage: bellwire %s", command->name);
+    for (const char *at = command->usage; *at;) {
+        size_t length = piece_length(at);
+        if (column + 1 + (int)length > USAGE_COLUMNS) {
+            bw_print(stdout, "\n");
+            column = bw_print(stdout, "%*s", USAGE_INDENT, "");
+        }
+        column += bw_print(stdout, " %.*s", (int)length, at);
+        at += length + (at[length] == ' ');
+    }
+    bw_print(stdout, "\n\n");
+    if (command->run == bw_tool_bench)
+        bw_tool_bench_list();
+    bw_print(stdout, "`man bellwire-%s` explains the arguments.\n", command->name);
+    return BW_TOOL_DONE;
+}
+
 int bw_tool_dispatch(int argc, char **argv)
 {
     for (size_t i = 0; i < BW_COUNT_OF(commands); i++) {
         if (strcmp(argv[0], commands[i].name))
             continue;
         for (int k = 1; k < argc && strcmp(argv[k], "--"); k++) {
-            if (!strcmp(argv[k], "--help") || !strcmp(argv[k], "-h")) {
-                bw_print(stdout, "%s\n\n", commands[i].summary);
-                bw_print(stdout, "usage: bellwire %s %s\n", argv[0], commands[i].usage);
-                return BW_TOOL_DONE;
-            }
+            if (!strcmp(argv[k], "--help") || !strcmp(argv[k], "-h"))
+                return print_command_help(&commands[i]);
         }
         return commands[i].run(argc, argv);
     }

@@ -85,6 +85,8 @@ int bw_tool_mock(int argc, char **argv)
     int status = args.failed ? BW_TOOL_USAGE : BW_TOOL_DONE;
     if (!status && !args.positional)
         status = bw_tool_usage("mock", "a command is needed");
+    if (!status && args.json)
+        status = bw_tool_usage("mock", "--json belongs to the command, after its name");
     if (!status && bw_device_name_parse_gpu(gpu, &name, &err)) {
         bw_tool_fail(&err);
         status = BW_TOOL_USAGE;

@@ -24,7 +24,7 @@ static void put_escaped(FILE *out, escape_function *escape, const char *text, si
     free(escaped);
 }
 
-void bw_print_args(FILE *out, const char *format, va_list args)
+int bw_print_args(FILE *out, const char *format, va_list args)
 {
     char *text = NULL;
     size_t format_bytes = strlen(format), newlines = 0;
@@ -33,18 +33,20 @@ void bw_print_args(FILE *out, const char *format, va_list args)
     assert(!memchr(format, '\n', format_bytes - newlines));
     int length = vasprintf(&text, format, args);
     if (length < 0)
-        return;
+        return 0;
     put_escaped(out, bw_text_escape, text, (size_t)length - newlines);
     fwrite(format + format_bytes - newlines, 1, newlines, out);
     free(text);
+    return length;
 }
 
-void bw_print(FILE *out, const char *format, ...)
+int bw_print(FILE *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    bw_print_args(out, format, args);
+    int length = bw_print_args(out, format, args);
     va_end(args);
+    return length;
 }
 
 void bw_print_lines(FILE *out, const char *text)

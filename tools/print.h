@@ -9,9 +9,10 @@
 struct bw_err;
 
 /* printf of one line or a part of one, with everything in it escaped (bw_text_escape): names, paths and texts
- * of files may hold anything. Newlines are the format's last characters, if any. */
-void bw_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void bw_print_args(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+ * of files may hold anything. Newlines are the format's last characters, if any.
+ * Returns the characters that the format gave. */
+int bw_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int bw_print_args(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 /* A text of many lines: newlines and tabs stay, the rest is escaped. */
 void bw_print_lines(FILE *out, const char *text);
 

@@ -12,14 +12,19 @@
 
 enum { REPEAT_MAX = 1 << 20, TOP_MAX = 1 << 20 };
 
-int bw_run_bind(bw_run_bindings *bindings, const char *option, const char *text)
+void bw_run_bind(struct bw_args *args, bw_run_bindings *bindings)
 {
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        return bw_tool_usage("run", "%s '%s': expected NAME=%s", option, text,
-                             !strcmp(option, "--shape") ? "1x3x48x48" : "FILE");
+    const char *text = bw_args_value(args), *equals = strchr(text, '=');
+    if (args->failed)
+        return;
+    if (!equals || equals == text || !equals[1]) {
+        bw_tool_usage(args->tool, "%s '%s': expected NAME=%s", args->option, text,
+                      bw_args_is(args, "--shape") ? "1x3x48x48" : "FILE");
+        args->failed = true;
+        return;
+    }
     struct bw_run_binding binding = {text, equals + 1, (size_t)(equals - text)};
-    return bw_vec_push(bindings, binding) ? BW_TOOL_FAILED : BW_TOOL_DONE;
+    args->failed = bw_vec_push(bindings, binding) != 0;
 }
 
 bool bw_run_names(const struct bw_run_binding *binding, const char *name, uint32_t index)
@@ -67,16 +72,6 @@ static void parse_tolerance(struct bw_args *args, struct bw_run *run)
     args->failed = true;
 }
 
-static void parse_count(struct bw_args *args, uint32_t most, uint32_t *count)
-{
-    uint64_t value = bw_args_number(args);
-    if (!args->failed && (value < 1 || value > most)) {
-        bw_tool_usage(args->tool, "%s: a number from 1 to %u", args->option, most);
-        args->failed = true;
-    }
-    *count = (uint32_t)value;
-}
-
 static void parse_picture_option(struct bw_args *args, struct bw_run *run)
 {
     if (bw_args_is(args, "--png-bgr"))
@@ -87,7 +82,7 @@ static void parse_picture_option(struct bw_args *args, struct bw_run *run)
         parse_triple(args, run->picture.std);
     for (int i = 0; i < 3 && !args->failed; i++) {
         if (run->picture.std[i] == 0) {
-            bw_tool_usage("run", "--png-std: zero");
+            bw_tool_usage(args->tool, "--png-std: zero");
             args->failed = true;
         }
     }
@@ -98,11 +93,11 @@ static void parse_option(struct bw_args *args, struct bw_run *run)
     if (bw_args_is(args, "--device"))
         run->device_name = bw_args_value(args);
     else if (bw_args_is(args, "--shape"))
-        args->failed |= bw_run_bind(&run->shapes, "--shape", bw_args_value(args)) != 0;
+        bw_run_bind(args, &run->shapes);
     else if (bw_args_is(args, "--input"))
-        args->failed |= bw_run_bind(&run->inputs, "--input", bw_args_value(args)) != 0;
+        bw_run_bind(args, &run->inputs);
     else if (bw_args_is(args, "--expect"))
-        args->failed |= bw_run_bind(&run->expects, "--expect", bw_args_value(args)) != 0;
+        bw_run_bind(args, &run->expects);
     else if (bw_args_is(args, "--output"))
         run->output = bw_args_value(args);
     else if (bw_args_is(args, "--profile"))
@@ -110,16 +105,14 @@ static void parse_option(struct bw_args *args, struct bw_run *run)
     else if (bw_args_is(args, "--tolerance"))
         parse_tolerance(args, run);
     else if (bw_args_is(args, "--top"))
-        parse_count(args, TOP_MAX, &run->top);
+        run->top = bw_args_count(args, 1, TOP_MAX);
     else if (bw_args_is(args, "--repeat"))
-        parse_count(args, REPEAT_MAX, &run->repeat);
+        run->repeat = bw_args_count(args, 1, REPEAT_MAX);
     else if (bw_args_is(args, "--seed"))
         run->seed = bw_args_number(args);
     else if (bw_args_is(args, "--evaluator")) /* for debugging: the oracle instead of a device */
         run->evaluator = true;
-    else if (args->option && !strncmp(args->option, "--png-", 6) &&
-             (!strcmp(args->option + 6, "bgr") || !strcmp(args->option + 6, "mean") ||
-              !strcmp(args->option + 6, "std")))
+    else if (bw_args_is(args, "--png-bgr") || bw_args_is(args, "--png-mean") || bw_args_is(args, "--png-std"))
         parse_picture_option(args, run);
     else if (args->positional && !run->model_path)
         run->model_path = args->positional;
@@ -212,8 +205,12 @@ static void finish(struct bw_run *run)
 
 int bw_tool_run(int argc, char **argv)
 {
-    struct bw_run run = {
-        .picture = {.std = {1, 1, 1}}, .tolerance_rel = 1e-3, .tolerance_abs = 1e-5, .repeat = 1};
+    struct bw_run run = {.tool = "run",
+                         .picture = {.std = {1, 1, 1}},
+                         .tolerance_rel = 1e-3,
+                         .tolerance_abs = 1e-5,
+                         .repeat = 1};
+    struct bw_err err = {0};
     int status = parse_options(&run, argc, argv);
     if (!status)
         status = bw_tool_context(&run.ctx);
@@ -222,7 +219,11 @@ int bw_tool_run(int argc, char **argv)
     if (!status)
         status = bw_run_shapes_bind(&run);
     if (!status)
+        status = bw_run_expect_check(&run);
+    if (!status)
         status = bw_run_inputs_make(&run);
+    if (!status && run.output && bw_tool_make_directory(run.output, &err))
+        status = bw_tool_fail(&err);
     if (!status && !run.evaluator)
         status = bw_tool_device(run.ctx, run.device_name, &run.device);
     if (!status)

@@ -25,6 +25,7 @@ struct bw_run_picture_options {
 };
 
 struct bw_run {
+    const char *tool; /* the subcommand that messages name */
     const char *model_path, *device_name, *output, *profile;
     bw_run_bindings shapes, inputs, expects;
     struct bw_run_picture_options picture;
@@ -45,8 +46,9 @@ struct bw_run {
     double max_abs_diff, max_rel_diff;
 };
 
-/* run.c: splits NAME=TEXT; prints and returns a bw_tool_exit code when there is no '='. */
-int bw_run_bind(bw_run_bindings *bindings, const char *option, const char *text);
+/* run.c: takes the option's value, NAME=TEXT; args fails when there is none or no '='. */
+struct bw_args;
+void bw_run_bind(struct bw_args *args, bw_run_bindings *bindings);
 /* Whether the binding names value number `index` called `name`. */
 bool bw_run_names(const struct bw_run_binding *binding, const char *name, uint32_t index);
 
@@ -64,7 +66,9 @@ int bw_run_file_read(const char *path, const struct bw_model_value *declared,
                      const struct bw_run_picture_options *options, struct bw_value *value,
                      struct bw_err *err);
 
-/* run_expect.c: compares outputs with what --expect names; prints what differs. */
+/* run_expect.c: whether what --expect names is there, before anything runs; prints what is not. */
+int bw_run_expect_check(const struct bw_run *run);
+/* Compares outputs with what --expect names; prints what differs. */
 int bw_run_expect(struct bw_run *run);
 
 /* run_outputs.c */

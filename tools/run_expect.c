@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/text.h"
 #include "tools/run.h"
 #include "tools/tool.h"
 
@@ -127,18 +129,56 @@ static int values_compare(struct bw_run *run, const char *name, const struct bw_
     return err.code;
 }
 
+/* The output that a binding names, or the number of outputs. */
+static uint32_t output_find(const struct bw_run *run, const struct bw_run_binding *binding,
+                            struct bw_model_value *declared)
+{
+    uint32_t count = bw_model_output_count(run->model), i = 0;
+    for (; i < count; i++) {
+        bw_model_output(run->model, i, declared);
+        if (bw_run_names(binding, declared->name, i))
+            break;
+    }
+    return i;
+}
+
+/* What names there are. */
+static void outputs_list(const struct bw_run *run, struct bw_text *text)
+{
+    for (uint32_t i = 0; i < bw_model_output_count(run->model); i++) {
+        struct bw_model_value value;
+        bw_model_output(run->model, i, &value);
+        bw_text_add(text, "%s%s", i ? ", " : "", value.name);
+    }
+}
+
+int bw_run_expect_check(const struct bw_run *run)
+{
+    for (size_t k = 0; k < run->expects.count; k++) {
+        const struct bw_run_binding *binding = &run->expects.data[k];
+        struct bw_model_value declared;
+        struct bw_err err = {0};
+        if (output_find(run, binding, &declared) == bw_model_output_count(run->model)) {
+            struct bw_text names = {0};
+            outputs_list(run, &names);
+            int status = bw_tool_usage("run", "--expect %.*s: no such output; there are: %.300s",
+                                       (int)binding->name_bytes, binding->name, bw_text_string(&names));
+            bw_text_free(&names);
+            return status;
+        }
+        if (access(binding->text, R_OK)) {
+            bw_fail(&err, -errno, "file", "%s", binding->text);
+            return bw_tool_fail(&err);
+        }
+    }
+    return BW_TOOL_DONE;
+}
+
 static int expect_one(struct bw_run *run, const struct bw_run_binding *binding)
 {
     struct bw_err err = {0};
-    uint32_t count = bw_model_output_count(run->model), i = 0;
     struct bw_model_value declared;
-    for (; i < count; i++) {
-        bw_model_output(run->model, i, &declared);
-        if (bw_run_names(binding, declared.name, i))
-            break;
-    }
-    if (i == count)
-        return bw_tool_usage("run", "--expect %s: no such output", binding->name);
+    uint32_t i = output_find(run, binding, &declared);
     struct bw_value expected = {0};
     declared.kind = run->outputs[i].kind; /* what a .pb holds */
     if (bw_run_file_read(binding->text, &declared, &run->picture, &expected, &err))

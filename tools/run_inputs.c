@@ -60,7 +60,7 @@ static int shape_bind(struct bw_run *run, const struct bw_run_binding *binding)
     uint32_t rank;
     int64_t dims[BW_TENSOR_RANK_MAX];
     if (!parse_dims(binding->text, &rank, dims))
-        return bw_tool_usage("run", "--shape %s: expected sizes like 1x3x48x320", binding->name);
+        return bw_tool_usage(run->tool, "--shape %s: expected sizes like 1x3x48x320", binding->name);
     for (uint32_t i = 0; i < bw_model_input_count(run->model); i++) {
         struct bw_model_value value;
         bw_model_input(run->model, i, &value);
@@ -71,7 +71,7 @@ static int shape_bind(struct bw_run *run, const struct bw_run_binding *binding)
     char symbol[256];
     snprintf(symbol, sizeof symbol, "%.*s", (int)binding->name_bytes, binding->name);
     int rc = rank == 1 ? bw_model_bind(run->model, symbol, dims[0], &err)
-                       : bw_fail(&err, -ENOENT, "run", "--shape %s: no such input", symbol);
+                       : bw_fail(&err, -ENOENT, run->tool, "--shape %s: no such input", symbol);
     if (rc && !err.hint[0])
         inputs_hint(run->model, &err);
     return rc ? usage_fail(&err) : BW_TOOL_DONE;
@@ -142,7 +142,7 @@ static int files_read(struct bw_run *run)
                 break;
         }
         if (i == count) {
-            bw_fail(&err, -ENOENT, "run", "--input %s: no such input", binding->name);
+            bw_fail(&err, -ENOENT, run->tool, "--input %s: no such input", binding->name);
             inputs_hint(run->model, &err);
             return usage_fail(&err);
         }
@@ -189,7 +189,7 @@ static int value_make(struct bw_run *run, uint32_t index, const struct bw_model_
     if (declared->kind == BW_VALUE_NONE)
         return BW_TOOL_DONE;
     if (declared->kind != BW_VALUE_ARRAY) {
-        bw_fail(&err, -EINVAL, "run", "input '%s' is a %s", declared->name,
+        bw_fail(&err, -EINVAL, run->tool, "input '%s' is a %s", declared->name,
                 declared->kind == BW_VALUE_SEQUENCE ? "sequence" : "tensor of strings");
         bw_err_hint(&err, "give it: --input %s=FILE.pb", declared->name);
         return usage_fail(&err);
@@ -202,13 +202,13 @@ static int value_make(struct bw_run *run, uint32_t index, const struct bw_model_
     uint64_t elements = 1;
     for (uint32_t i = 0; i < array.rank; i++)
         if (__builtin_mul_overflow(elements, (uint64_t)array.dims[i], &elements) || elements > ELEMENTS_MAX) {
-            bw_fail(&err, -E2BIG, "run", "input '%s' has more than %d elements", declared->name,
+            bw_fail(&err, -E2BIG, run->tool, "input '%s' has more than %d elements", declared->name,
                     ELEMENTS_MAX);
             return usage_fail(&err);
         }
     array.data = malloc(elements * bw_dtype_bytes(array.dtype) + 1);
     if (!array.data) {
-        bw_fail(&err, -ENOMEM, "run", "input '%s'", declared->name);
+        bw_fail(&err, -ENOMEM, run->tool, "input '%s'", declared->name);
         return bw_tool_fail(&err);
     }
     struct bw_rng rng = {.state = run->seed * 1000003 + index}; /* inputs do not depend on each other */

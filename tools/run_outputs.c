@@ -48,7 +48,7 @@ static int output_write(struct bw_run *run, uint32_t index, struct bw_err *err)
 
 int bw_run_outputs_write(struct bw_run *run, struct bw_err *err)
 {
-    int rc = run->output ? bw_tool_make_directory(run->output, err) : 0;
+    int rc = 0;
     for (uint32_t i = 0; run->output && i < bw_model_output_count(run->model) && !rc; i++)
         if (run->outputs[i].kind == BW_VALUE_ARRAY || run->outputs[i].kind == BW_VALUE_STRINGS)
             rc = output_write(run, i, err);

@@ -84,6 +84,16 @@ uint64_t bw_args_number(struct bw_args *args)
     return value << shift;
 }
 
+uint32_t bw_args_count(struct bw_args *args, uint32_t least, uint32_t most)
+{
+    uint64_t value = bw_args_number(args);
+    if (!args->failed && (value < least || value > most)) {
+        bw_tool_usage(args->tool, "%s: a number from %u to %u", args->option, least, most);
+        args->failed = true;
+    }
+    return (uint32_t)value;
+}
+
 void bw_args_triple(struct bw_args *args, uint32_t triple[3])
 {
     const char *text = bw_args_value(args), *at = text;

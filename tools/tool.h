@@ -55,6 +55,8 @@ bool bw_args_is(const struct bw_args *args, const char *option);
 const char *bw_args_value(struct bw_args *args);
 /* The same as a non-negative number with optional K, M, G suffix (powers of 1024). */
 uint64_t bw_args_number(struct bw_args *args);
+/* The same, from `least` to `most`. */
+uint32_t bw_args_count(struct bw_args *args, uint32_t least, uint32_t most);
 /* "X,Y,Z" or "X" or "X,Y": what is missing is 1; numbers from 1 to 2^32 - 1. */
 void bw_args_triple(struct bw_args *args, uint32_t triple[3]);
 void bw_args_unknown(struct bw_args *args);
@@ -70,6 +72,8 @@ int bw_tool_usage(const char *tool, const char *format, ...) __attribute__((form
 int bw_tool_context(struct bw_ctx **ctx);
 struct bw_device;
 int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **device);
+/* Prints the benches, one per line. */
+void bw_tool_bench_list(void);
 /* One subcommand of commands.def with its own arguments, argv[0] being its name; -1: no such subcommand. */
 int bw_tool_dispatch(int argc, char **argv);
 /* The document as text (free), of several lines or of one; NULL: no memory. Frees the document. */

@@ -12,8 +12,8 @@ check 0 '' bench copy -b 4K -e 64K -f 16 --json
 says '"gb_per_s": *[0-9]'
 says '"memcpy_gb_per_s": *[0-9]'
 check 3 'unknown driver' bench launch --devices tpu
-"$bellwire" bench nothing >"$work/.out" 2>"$work/.err"
-status=$?
-[ $status = 2 ] && grep -q "no bench named 'nothing'" "$work/.err" && grep -q '^  launch' "$work/.err" ||
-  complain "bench nothing" "exit code 2 and the list of benches" "$status"
+check 2 "no bench named 'nothing'; there are: launch, copy, " bench nothing
+check 2 'a name is needed; there are: launch, copy, ' bench
+check 0 '' bench copy -b 128M --repeats 1 # more than the default end
+says ' 134217728 '
 finish
