@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "mock/isa/inst.h"
 #include "mock/isa/pool.h"
+#include "tests/unit/mock/isa/exec_proof.h"
 #include "tests/unit/mock/isa/exec_run.h"
 
 enum {

@@ -125,6 +125,14 @@ static bool check_single(const struct mem_op *op, unsigned row, unsigned round)
     return compare(before, expected, words);
 }
 
+static void prove(uint16_t row, uint16_t other)
+{
+    if (row)
+        ops_prove(row);
+    if (other)
+        ops_prove(other);
+}
+
 static void test_single_address(void)
 {
     enum { ROUNDS = 12 };
@@ -136,7 +144,8 @@ static void test_single_address(void)
             for (unsigned round = 0; round < ROUNDS && ok; round++)
                 ok = (!mem_ops[i].ds || check_single(&mem_ops[i], mem_ops[i].ds, round)) &&
                      (!mem_ops[i].ds_return || check_single(&mem_ops[i], mem_ops[i].ds_return, round));
-            BW_TRUE(ok);
+            if (BW_TRUE(ok))
+                prove(mem_ops[i].ds, mem_ops[i].ds_return);
         }
     }
 }
@@ -227,7 +236,8 @@ static void test_two_addresses(void)
             bool ok = true;
             for (unsigned round = 0; round < ROUNDS && ok; round++)
                 ok = check_pair(&pair_ops[i], round);
-            BW_TRUE(ok);
+            if (BW_TRUE(ok))
+                prove(pair_ops[i].row, 0);
         }
     }
 }
@@ -498,6 +508,8 @@ static void test_permute(void)
                 return;
         }
     }
+    ops_prove(OP(DS_PERMUTE_B32));
+    ops_prove(OP(DS_BPERMUTE_B32));
 }
 
 /* The address is M0[15:0] + offset + 4 * lane of the wave. */
@@ -526,6 +538,8 @@ static void test_by_lane_number(void)
                 return;
         }
     }
+    ops_prove(OP(DS_LOAD_ADDTID_B32));
+    ops_prove(OP(DS_STORE_ADDTID_B32));
 }
 
 /* The number of active lanes is added to, or taken from, one dword at M0[15:0] + offset, once for the wave.
@@ -563,6 +577,8 @@ static void test_append_and_consume(void)
             BW_EQ(rig.machine.result.va, 2 - (place & 2));
         }
     }
+    ops_prove(OP(DS_APPEND));
+    ops_prove(OP(DS_CONSUME));
 }
 
 /* Each dword is exchanged where its datum's sign bit asks for it, which is not stored; the address loses its
@@ -595,6 +611,7 @@ static void test_conditional_exchange(void)
                 return;
         }
     }
+    ops_prove(OP(DS_CONDXCHG32_RTN_B64));
 }
 
 static void test_nothing(void)
@@ -609,14 +626,15 @@ static void test_nothing(void)
         mem_encode_ds(words, OP(DS_NOP), 0);
         BW_TRUE(run_and_compare(words));
     }
+    ops_prove(OP(DS_NOP));
 }
 
-BW_TEST_MAIN("isa exec lds", {"loads, stores and atomics of one address", test_single_address},
-             {"two addresses", test_two_addresses}, {"an exchange with itself", test_exchange_with_itself},
-             {"registers that overlap", test_registers_overlap},
-             {"all lanes at one address", test_one_address},
-             {"a misaligned atomic names its address", test_misaligned}, {"swizzle", test_swizzle},
-             {"the document's examples of swizzle", test_swizzle_examples}, {"permutations", test_permute},
-             {"addresses by lane number", test_by_lane_number},
-             {"append and consume", test_append_and_consume},
-             {"conditional exchange", test_conditional_exchange}, {"nothing", test_nothing})
+OPS_TEST_MAIN("isa exec lds", {"loads, stores and atomics of one address", test_single_address},
+              {"two addresses", test_two_addresses}, {"an exchange with itself", test_exchange_with_itself},
+              {"registers that overlap", test_registers_overlap},
+              {"all lanes at one address", test_one_address},
+              {"a misaligned atomic names its address", test_misaligned}, {"swizzle", test_swizzle},
+              {"the document's examples of swizzle", test_swizzle_examples}, {"permutations", test_permute},
+              {"addresses by lane number", test_by_lane_number},
+              {"append and consume", test_append_and_consume},
+              {"conditional exchange", test_conditional_exchange}, {"nothing", test_nothing})
