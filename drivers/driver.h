@@ -117,6 +117,9 @@ struct bw_driver_ops {
     int (*alloc)(struct bw_device *device, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory,
                  struct bw_err *err);
     void (*free)(struct bw_device *device, struct bw_memory *memory);
+    /* What the topology says about the way from `device` to memory of `owner`, a device of the same driver;
+     * kind NONE: nothing. NULL: the driver's devices have no memory of their own. */
+    int (*link)(struct bw_device *device, struct bw_device *owner, struct bw_link *link, struct bw_err *err);
     /* Lets `device` reach memory that belongs to `owner`, at the same address. -EOPNOTSUPP: must be bounced.
      */
     int (*map_peer)(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,

@@ -117,6 +117,7 @@ int bw_ctx_create(const struct bw_ctx_config *config, struct bw_ctx **out, struc
     if (!ctx)
         return bw_fail(err, -ENOMEM, "config", "context");
     pthread_mutex_init(&ctx->lock, NULL);
+    pthread_mutex_init(&ctx->peer_lock, NULL);
     int rc = config_copy(ctx, config, err);
     if (!rc) {
         rc = bw_sys_host_create(&ctx->host_sys);
@@ -147,6 +148,7 @@ void bw_ctx_destroy(struct bw_ctx *ctx)
     if (ctx->host_sys)
         bw_sys_destroy(ctx->host_sys);
     pthread_mutex_destroy(&ctx->lock);
+    pthread_mutex_destroy(&ctx->peer_lock);
     free((char *)(uintptr_t)ctx->config.device);
     free((char *)(uintptr_t)ctx->config.cache_dir);
     free((char *)(uintptr_t)ctx->config.mock_faults);

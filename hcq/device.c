@@ -51,6 +51,7 @@ static void index_give(struct bw_hcq_device *device)
         bw_hcq_memory_forget(other, device);
     }
     pthread_mutex_unlock(&ctx->lock);
+    bw_hcq_peers_forget(device);
 }
 
 static void device_free(struct bw_hcq_device *device)

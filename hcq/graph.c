@@ -29,6 +29,7 @@ void bw_graph_destroy(struct bw_graph *graph)
         bw_block_release(graph->held.data[i]);
     bw_vec_free(&graph->held);
     bw_vec_free(&graph->calls);
+    bw_vec_free(&graph->input_devices);
     bw_arena_free(&graph->arena);
     free(graph);
 }
@@ -36,6 +37,33 @@ void bw_graph_destroy(struct bw_graph *graph)
 static int no_memory(struct bw_err *err, size_t call)
 {
     return bw_fail(err, -ENOMEM, "graph", "call %zu", call);
+}
+
+int bw_graph_input(struct bw_graph *graph, uint32_t input, struct bw_device *device, struct bw_err *err)
+{
+    if (input >= BW_GRAPH_INPUTS_MAX) {
+        bw_fail(err, -EINVAL, "graph", "input %u", input);
+        bw_err_expected(err, "a number below %d", BW_GRAPH_INPUTS_MAX);
+        return -EINVAL;
+    }
+    if (!device || device->ctx != graph->ctx)
+        return bw_fail(err, -EINVAL, "graph", "input %u without a device of this context", input);
+    if (input >= graph->input_devices.count) {
+        size_t more = input + 1 - graph->input_devices.count;
+        if (bw_vec_reserve(&graph->input_devices, more))
+            return no_memory(err, graph->calls.count);
+        memset(graph->input_devices.data + graph->input_devices.count, 0,
+               more * sizeof *graph->input_devices.data);
+        graph->input_devices.count += more;
+    }
+    struct bw_device **said = &graph->input_devices.data[input];
+    if (*said && *said != device) {
+        bw_fail(err, -EBUSY, "graph", "input %u is memory of %s", input, (*said)->info.name);
+        bw_err_observed(err, "%s", device->info.name);
+        return -EBUSY;
+    }
+    *said = device;
+    return 0;
 }
 
 /* Checks a range and notes what it uses: the buffer's block, or the input's number. */

@@ -41,7 +41,7 @@ static int no_memory(const struct tracker *tracker)
 
 static int space_find(struct tracker *tracker, const struct bw_place *place, struct space **space)
 {
-    uint64_t key = place->block ? place->block->id * 2 : place->input * 2ull + 1, number;
+    uint64_t key = bw_place_space(place), number;
     if (!bw_map_get(&tracker->space_numbers, key, &number)) {
         struct space fresh = {.reads = calloc(tracker->queue_count, sizeof *fresh.reads)};
         number = tracker->spaces.count;

@@ -1,7 +1,7 @@
 /* Inside hcq/: contexts, devices, queues, memory blocks.
  *
- * Locks, in the order in which they may be taken together: device.transfer_lock, ctx.turn, ctx.lock,
- * device.lock. A replay takes only ctx.turn. */
+ * Locks, in the order in which they may be taken together: ctx.peer_lock, device.transfer_lock, ctx.turn,
+ * ctx.lock, device.lock. A replay takes only ctx.turn. */
 #ifndef BW_HCQ_HCQ_H
 #define BW_HCQ_HCQ_H
 
@@ -30,6 +30,7 @@ enum {
 #define BW_HCQ_STAGING_BYTES    (4ull << 20)   /* per slot; 1 ms of PCIe 3, well above the cost of a submit */
 
 struct bw_machine;
+struct bw_hcq_peer;
 
 struct bw_ctx {
     struct bw_ctx_config config; /* strings are copies */
@@ -41,6 +42,9 @@ struct bw_ctx {
     struct bw_machine *machines;                       /* mock machines in use */
     uint64_t block_serial;                             /* atomic: ids of blocks */
     uint32_t turn;                                     /* atomic: see bw_hcq_turn_take */
+    pthread_mutex_t peer_lock;                         /* one proof at a time */
+    /* [whose engine][whose memory]: set once under peer_lock, read atomically */
+    struct bw_hcq_peer *peers[BW_HCQ_DEVICES_MAX][BW_HCQ_DEVICES_MAX];
 };
 
 /* What a command buffer is, in words, for errors: "kernel add_f32 and 3 more calls". */
@@ -228,6 +232,16 @@ static inline void *bw_block_map(const struct bw_block *block)
 {
     return block->memory.cpu.size_bytes ? (void *)(uintptr_t)block->memory.cpu.base : NULL;
 }
+/* peer.c: whether a device may touch device memory of another one, found out once. */
+struct bw_hcq_peer {
+    struct bw_link link; /* kind NONE: it may not, */
+    struct bw_err why;   /* because */
+};
+int bw_hcq_peer_get(struct bw_hcq_device *from, struct bw_hcq_device *to, const struct bw_hcq_peer **peer,
+                    struct bw_err *err);
+/* 0 or -EOPNOTSUPP with the reason. No lock may be held. */
+int bw_hcq_peer_check(struct bw_hcq_device *from, struct bw_hcq_device *to, struct bw_err *err);
+void bw_hcq_peers_forget(struct bw_hcq_device *gone);
 /* For struct bw_reuse. */
 void bw_hcq_block_free(void *user, void *block);
 /* Frees what the cache keeps (all: also what the device is not done with; the device must be idle or gone).

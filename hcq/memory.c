@@ -275,6 +275,11 @@ int bw_block_reach(struct bw_block *block, struct bw_hcq_device *device, uint64_
     if (__atomic_load_n(&block->reach, __ATOMIC_ACQUIRE) & bit)
         return 0;
     const struct bw_driver_ops *ops = device->device->ops;
+    if (!(block->memory.flags & BW_BUFFER_HOST)) { /* host memory has no window in front */
+        int rc = bw_hcq_peer_check(device, block->owner, err);
+        if (rc)
+            return rc;
+    }
     if (!ops->map_peer)
         return bw_fail(err, -EOPNOTSUPP, "hcq", "memory of %s for %s", block->owner->device->info.name,
                        device->device->info.name);

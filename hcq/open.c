@@ -23,14 +23,14 @@ struct bw_machine {
     uint32_t references;
     char arch[24];
     uint32_t count, cu_count;
-    uint64_t vram_bytes, seed;
+    uint64_t vram_bytes, bar_bytes, seed;
 };
 
 static bool machine_matches(const struct bw_machine *machine, const struct bw_device_name *name)
 {
     return strcmp(machine->arch, name->arch) == 0 && machine->count == name->count &&
            machine->cu_count == name->cu_count && machine->vram_bytes == name->vram_bytes &&
-           machine->seed == name->seed;
+           machine->bar_bytes == name->bar_bytes && machine->seed == name->seed;
 }
 
 static int machine_faults_add(const struct bw_machine *machine, const char *specifications,
@@ -61,16 +61,16 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
     machine->count = name->count;
     machine->cu_count = name->cu_count;
     machine->vram_bytes = name->vram_bytes;
+    machine->bar_bytes = name->bar_bytes;
     machine->seed = name->seed;
     struct bw_mock_config config = {.size = sizeof config,
                                     .arch = machine->arch,
                                     .gpu_count = name->count,
                                     .cu_count = name->cu_count,
                                     .vram_bytes = name->vram_bytes,
+                                    .bar_bytes = name->bar_bytes,
                                     .threads = ctx->config.mock_threads,
                                     .seed = name->seed};
-    if (name->bar_bytes)
-        return free(machine), bw_fail(err, -EINVAL, "hcq", "bar= with %s, which maps no BAR", name->iface);
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
     if (!rc)
         rc = machine_faults_add(machine, ctx->config.mock_faults, err);
@@ -282,5 +282,27 @@ int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out,
     rc = bw_hcq_device_attach(ctx, device, sys, machine, err);
     if (!rc)
         *out = device;
+    return rc;
+}
+
+int bw_device_open_list(struct bw_ctx *ctx, const char *names, struct bw_device **devices, uint32_t capacity,
+                        uint32_t *count, struct bw_err *err)
+{
+    struct bw_device_name *parsed = calloc(BW_NAME_DEVICES_MAX, sizeof *parsed);
+    char text[BW_NAME_TEXT_MAX];
+    uint32_t wanted = 0;
+    *count = 0;
+    if (!parsed)
+        return bw_fail(err, -ENOMEM, "hcq", "devices %.100s", names);
+    uint32_t most = capacity < BW_NAME_DEVICES_MAX ? capacity : BW_NAME_DEVICES_MAX;
+    int rc = bw_device_name_parse_list(names, parsed, most, &wanted, err);
+    for (uint32_t i = 0; i < wanted && !rc; i++) {
+        bw_device_name_format(&parsed[i], text, sizeof text);
+        rc = bw_device_open(ctx, text, &devices[i], err);
+        *count += rc == 0;
+    }
+    free(parsed);
+    while (rc && *count)
+        bw_device_close(devices[--*count]);
     return rc;
 }

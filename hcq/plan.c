@@ -37,9 +37,14 @@ static int device_number(struct bw_plan *plan, struct bw_hcq_device *hcq, uint32
     return bw_hcq_device_check(hcq, err);
 }
 
-static struct bw_hcq_device *place_owner(const struct bw_place *place, const struct bw_call *call)
+static struct bw_hcq_device *place_owner(const struct bw_plan *plan, const struct bw_place *place,
+                                         const struct bw_call *call)
 {
-    return place->block ? place->block->owner : bw_hcq_device_of(call->device);
+    const struct bw_graph *graph = plan->graph;
+    struct bw_device *said = !place->block && place->input < graph->input_devices.count
+                                 ? graph->input_devices.data[place->input]
+                                 : NULL;
+    return place->block ? place->block->owner : bw_hcq_device_of(said ? said : call->device);
 }
 
 /* Adds the range to the operation under construction, which is the last one. */
@@ -48,7 +53,7 @@ static int touch_add(struct bw_plan *plan, const struct bw_call *call, const str
 {
     struct bw_operation *operation = &plan->operations.data[plan->operations.count - 1];
     uint32_t owner; /* only has to be a device of the plan */
-    int rc = device_number(plan, place_owner(place, call), &owner, err);
+    int rc = device_number(plan, place_owner(plan, place, call), &owner, err);
     if (rc)
         return rc;
     if (!place->block) {
@@ -110,12 +115,16 @@ static bool device_is_cpu(const struct bw_hcq_device *hcq)
     return hcq->device->caps.host_addressable;
 }
 
-static bool place_reachable(const struct bw_place *place, const struct bw_call *call,
-                            struct bw_hcq_device *hcq)
+static bool place_reachable(const struct bw_plan *plan, const struct bw_place *place,
+                            const struct bw_call *call, struct bw_hcq_device *hcq)
 {
     uint64_t address;
-    if (!place->block)
-        return bw_hcq_device_of(call->device) == hcq;
+    if (!place->block) {
+        struct bw_link link;
+        struct bw_hcq_device *owner = place_owner(plan, place, call);
+        return owner == hcq ||
+               (bw_device_link(hcq->device, owner->device, &link, NULL) == 0 && link.kind != BW_LINK_NONE);
+    }
     return bw_block_reach(place->block, hcq, &address, NULL) == 0;
 }
 
@@ -200,17 +209,17 @@ static int copy_plan(struct bw_plan *plan, uint32_t index, struct bw_err *err)
 {
     const struct bw_call *call = &plan->graph->calls.data[index];
     const struct bw_place *target = &call->places[0], *source = &call->places[1];
-    struct bw_hcq_device *candidates[2] = {place_owner(source, call), place_owner(target, call)};
+    struct bw_hcq_device *candidates[2] = {place_owner(plan, source, call), place_owner(plan, target, call)};
     if (device_is_cpu(candidates[0]) && !device_is_cpu(candidates[1])) {
-        candidates[0] = place_owner(target, call);
-        candidates[1] = place_owner(source, call);
+        candidates[0] = place_owner(plan, target, call);
+        candidates[1] = place_owner(plan, source, call);
     }
     for (int i = 0; i < 2; i++) {
-        if (candidates[i]->queue_count && place_reachable(target, call, candidates[i]) &&
-            place_reachable(source, call, candidates[i]))
+        if (candidates[i]->queue_count && place_reachable(plan, target, call, candidates[i]) &&
+            place_reachable(plan, source, call, candidates[i]))
             return leg_add(plan, index, candidates[i], target, source, call->size_bytes, err);
     }
-    return bounce_plan(plan, index, place_owner(source, call), place_owner(target, call), err);
+    return bounce_plan(plan, index, place_owner(plan, source, call), place_owner(plan, target, call), err);
 }
 
 bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t consumer, uint32_t producer)

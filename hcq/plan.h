@@ -1,6 +1,6 @@
 /* From calls to command buffers, step by step:
  *
- *   graph.c   calls, as the user made them (checked, copied)
+ *   graph.c   calls, as the user made them (checked, copied); lanes.c: on several devices at once
  *   plan.c    calls -> operations: one queue each, copies that no queue can do in one go are staged
  *   hazard.c  operations -> what each has to wait for, by byte range; what order already gives is left out
  *   encode.c  operations -> command words with patches, argument blocks, steps of submission
@@ -28,6 +28,12 @@ struct bw_place {
     uint64_t offset;
 };
 
+/* One number for all places in one block or input. */
+static inline uint64_t bw_place_space(const struct bw_place *place)
+{
+    return place->block ? place->block->id * 2 : place->input * 2ull + 1;
+}
+
 /* A call as made. Everything that it points at lives in the graph's arena; buffers are resolved to blocks,
  * which the graph holds, so that their handles may go. */
 struct bw_call {
@@ -44,6 +50,7 @@ struct bw_graph {
     BW_VEC(struct bw_call) calls;
     BW_VEC(struct bw_block *) held; /* one reference for each use */
     uint32_t input_count, variable_count;
+    BW_VEC(struct bw_device *) input_devices; /* by input; NULL or past the end: nothing was said */
 };
 
 /* A touched byte range. */

@@ -19,6 +19,7 @@ struct bw_iface_properties {
     uint32_t gfx_version; /* major*10000 + minor*100 + stepping, as KFD's gfx_target_version: 110000 */
     uint16_t vendor_id, device_id;
     uint64_t vram_bytes;
+    uint64_t visible_vram_bytes; /* of those, behind the BAR */
     uint32_t gpu_id;
     uint32_t simd_count, simd_per_cu, array_count, cu_per_array, waves_per_simd_max, scratch_slots_per_cu;
     uint32_t xcc_count, shader_engines, lds_bytes, wave_size;
@@ -27,6 +28,14 @@ struct bw_iface_properties {
     uint64_t timestamp_hz;                   /* of the clock that queues write as timestamps */
     uint64_t lds_aperture, scratch_aperture; /* flat-address apertures (process apertures) */
     bool mock;                               /* set by the opener's bw_sys, for display only */
+};
+
+/* How a GPU reaches another one's memory. */
+enum bw_iface_link_kind { BW_IFACE_LINK_NONE, BW_IFACE_LINK_PCIE, BW_IFACE_LINK_XGMI };
+struct bw_iface_link {
+    enum bw_iface_link_kind kind;
+    uint32_t weight;             /* distance; 0: not said */
+    uint32_t bandwidth_mb_per_s; /* the most, one direction; 0: not said */
 };
 
 enum bw_iface_memory_flags {
@@ -81,7 +90,11 @@ struct bw_iface_ops {
     int (*alloc)(struct bw_iface *iface, uint64_t size_bytes, uint32_t flags, uint64_t cpu_address,
                  struct bw_iface_memory *memory, struct bw_err *err);
     int (*free)(struct bw_iface *iface, struct bw_iface_memory *memory, struct bw_err *err);
-    /* Makes memory of `owner` reachable for `iface`'s GPU at the same VA. */
+    /* How iface's GPU reaches the memory of owner's. 0 or -errno. */
+    int (*link)(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_link *link,
+                struct bw_err *err);
+    /* Makes memory of `owner` reachable for `iface`'s GPU at the same VA. -EOPNOTSUPP: there is no way, and
+     * the error says which was looked for. */
     int (*map_peer)(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_memory *memory,
                     struct bw_err *err);
     int (*queue_create)(struct bw_iface *iface, const struct bw_iface_queue_request *request,

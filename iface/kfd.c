@@ -25,6 +25,7 @@ static const struct bw_iface_ops kfd_ops = {
     .name = "kfd",
     .alloc = bw_kfd_alloc,
     .free = bw_kfd_free,
+    .link = bw_kfd_link,
     .map_peer = bw_kfd_map_peer,
     .queue_create = bw_kfd_queue_create,
     .queue_destroy = bw_kfd_queue_destroy,

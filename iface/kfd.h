@@ -124,6 +124,8 @@ struct bw_kfd_buffer *bw_kfd_buffer_find(struct bw_kfd_process *process, uint64_
 int bw_kfd_alloc(struct bw_iface *iface, uint64_t size_bytes, uint32_t flags, uint64_t cpu_address,
                  struct bw_iface_memory *memory, struct bw_err *err);
 int bw_kfd_free(struct bw_iface *iface, struct bw_iface_memory *memory, struct bw_err *err);
+int bw_kfd_link(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_link *link,
+                struct bw_err *err);
 int bw_kfd_map_peer(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_memory *memory,
                     struct bw_err *err);
 int bw_kfd_available_memory(struct bw_iface *iface, uint64_t *available_bytes, struct bw_err *err);

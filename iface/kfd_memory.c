@@ -307,6 +307,39 @@ int bw_kfd_free(struct bw_iface *iface, struct bw_iface_memory *memory, struct b
     return rc;
 }
 
+int bw_kfd_link(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_link *link,
+                struct bw_err *err)
+{
+    struct bw_kfd_iface *kfd = bw_kfd_of(iface);
+    int rc = bw_kfd_check_fork(kfd->process, err);
+    *link = (struct bw_iface_link){.kind = BW_IFACE_LINK_NONE};
+    if (rc || owner->ops != iface->ops || bw_kfd_of(owner)->process != kfd->process)
+        return rc;
+    return bw_kfd_link_read(iface->sys, kfd->node.number, bw_kfd_of(owner)->node.number, link, err);
+}
+
+/* The kernel's -EINVAL when neither XGMI nor a BAR over all of VRAM leads there (kfd_mem_attach,
+ * amdgpu_device_is_peer_accessible), with what is known of the two. */
+static int fail_peer(struct bw_kfd_iface *kfd, struct bw_kfd_iface *owner, struct bw_err *err)
+{
+    const struct bw_iface_properties *theirs = &owner->base.properties;
+    struct bw_iface_link link;
+    int rc = bw_kfd_link_read(kfd->base.sys, kfd->node.number, owner->node.number, &link, err);
+    if (rc)
+        return rc;
+    rc = bw_fail(err, -EOPNOTSUPP, "kfd", "%s cannot reach the VRAM of %s", kfd->base.properties.node_name,
+                 theirs->node_name);
+    bw_err_expected(err, "XGMI, or a BAR over all of its VRAM");
+    if (theirs->visible_vram_bytes < theirs->vram_bytes)
+        bw_err_observed(err, "a BAR of %" PRIu64 " MiB for %" PRIu64 " MiB", theirs->visible_vram_bytes >> 20,
+                        theirs->vram_bytes >> 20);
+    else
+        bw_err_observed(err, link.kind == BW_IFACE_LINK_NONE ? "no link in the topology"
+                                                             : "the kernel driver refuses the mapping");
+    bw_err_hint(err, "enable resizable BAR, and PCIe access between devices (no ACS redirection in between)");
+    return rc;
+}
+
 int bw_kfd_map_peer(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_memory *memory,
                     struct bw_err *err)
 {
@@ -318,14 +351,7 @@ int bw_kfd_map_peer(struct bw_iface *iface, struct bw_iface *owner, struct bw_if
         return bw_fail(err, -EOPNOTSUPP, "kfd", "memory of a GPU that another interface or context opened");
     struct bw_kfd_buffer *buffer = buffer_of(kfd->process, memory);
     rc = bw_kfd_buffer_map_gpu(kfd->process, buffer, kfd->gpu->gpu_id, err);
-    if (rc == -EINVAL && (buffer->flags & BW_IFACE_VRAM)) {
-        /* The kernel's answer when neither XGMI nor a large enough BAR leads there (kfd_mem_attach). */
-        rc = bw_fail(err, -EOPNOTSUPP, "kfd", "%s cannot reach the VRAM of %s", iface->properties.node_name,
-                     owner->properties.node_name);
-        bw_err_hint(
-            err, "peer access needs XGMI, or a resizable BAR and a PCIe topology that forwards between them");
-    }
-    return rc;
+    return rc == -EINVAL && (buffer->flags & BW_IFACE_VRAM) ? fail_peer(kfd, bw_kfd_of(owner), err) : rc;
 }
 
 int bw_kfd_available_memory(struct bw_iface *iface, uint64_t *available_bytes, struct bw_err *err)

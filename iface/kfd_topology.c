@@ -22,6 +22,9 @@ enum {
      */
     HEAP_FB_PUBLIC = 1,
     HEAP_FB_PRIVATE = 2,
+    /* Link types (CRAT_IOLINK_TYPE_* of kfd_crat.h). */
+    LINK_TYPE_PCIE = 2,
+    LINK_TYPE_XGMI = 11,
 };
 
 struct number_list {
@@ -149,6 +152,8 @@ static int read_vram(struct bw_sys *sys, struct bw_kfd_node *node, struct bw_err
             rc = -EPROTO;
         if (heap == HEAP_FB_PUBLIC || heap == HEAP_FB_PRIVATE)
             node->vram_bytes += size;
+        if (heap == HEAP_FB_PUBLIC)
+            node->visible_vram_bytes += size;
         free(text);
     }
     bw_vec_free(&banks.numbers);
@@ -224,6 +229,59 @@ int bw_kfd_topology_read(struct bw_sys *sys, struct bw_kfd_nodes *nodes, struct 
     return 0;
 }
 
+static enum bw_iface_link_kind link_kind(uint64_t type)
+{
+    return type == LINK_TYPE_XGMI   ? BW_IFACE_LINK_XGMI
+           : type == LINK_TYPE_PCIE ? BW_IFACE_LINK_PCIE
+                                    : BW_IFACE_LINK_NONE;
+}
+
+/* One link file; of several ways to `to` the better kind stays. */
+static int link_consider(struct bw_sys *sys, const char *path, uint32_t to, struct bw_iface_link *link)
+{
+    char *text;
+    uint64_t node_to = 0, type = 0, weight = 0, bandwidth = 0;
+    int rc = bw_sys_read_text(sys, path, FILE_BYTES_MAX, &text);
+    if (rc)
+        return rc;
+    if (bw_kfd_property(text, "node_to", &node_to) || bw_kfd_property(text, "type", &type))
+        rc = -EPROTO;
+    /* Zero where the kernel does not know. */
+    if (!rc && (bw_kfd_property(text, "weight", &weight) == -EPROTO ||
+                bw_kfd_property(text, "max_bandwidth", &bandwidth) == -EPROTO))
+        rc = -EPROTO;
+    free(text);
+    if (!rc && (weight > UINT32_MAX || bandwidth > UINT32_MAX))
+        rc = -EPROTO;
+    if (rc || node_to != to || link_kind(type) <= link->kind)
+        return rc;
+    *link = (struct bw_iface_link){link_kind(type), (uint32_t)weight, (uint32_t)bandwidth};
+    return 0;
+}
+
+int bw_kfd_link_read(struct bw_sys *sys, uint32_t from, uint32_t to, struct bw_iface_link *link,
+                     struct bw_err *err)
+{
+    static const char *const folders[] = {"io_links", "p2p_links"};
+    char path[PATH_BYTES];
+    int rc = 0;
+    *link = (struct bw_iface_link){.kind = BW_IFACE_LINK_NONE};
+    for (size_t i = 0; i < BW_COUNT_OF(folders) && !rc; i++) {
+        struct number_list links = {0};
+        snprintf(path, sizeof path, TOPOLOGY "/nodes/%u/%s", from, folders[i]);
+        rc = list_numbers(sys, path, &links);
+        if (rc == -ENOENT)
+            rc = 0; /* kernels before 6.0 have no p2p_links */
+        for (size_t k = 0; !rc && k < links.numbers.count; k++) {
+            snprintf(path, sizeof path, TOPOLOGY "/nodes/%u/%s/%u/properties", from, folders[i],
+                     links.numbers.data[k]);
+            rc = link_consider(sys, path, to, link);
+        }
+        bw_vec_free(&links.numbers);
+    }
+    return rc ? bw_fail(err, rc, "kfd", "%s", path) : 0;
+}
+
 void bw_kfd_node_properties(const struct bw_kfd_node *node, struct bw_iface_properties *properties)
 {
     memset(properties, 0, sizeof *properties);
@@ -232,6 +290,7 @@ void bw_kfd_node_properties(const struct bw_kfd_node *node, struct bw_iface_prop
     properties->vendor_id = (uint16_t)node->vendor_id;
     properties->device_id = (uint16_t)node->device_id;
     properties->vram_bytes = node->vram_bytes;
+    properties->visible_vram_bytes = node->visible_vram_bytes;
     properties->gpu_id = node->gpu_id;
     properties->simd_count = node->simd_count;
     properties->simd_per_cu = node->simd_per_cu;

@@ -22,7 +22,7 @@ struct bw_kfd_node {
     uint32_t sdma_engines, sdma_xgmi_engines, sdma_queues_per_engine, cp_queues;
     uint32_t engine_clock_mhz;
     uint32_t save_bytes, control_stack_bytes; /* 0 where the kernel does not say (before 6.18) */
-    uint64_t vram_bytes;
+    uint64_t vram_bytes, visible_vram_bytes;  /* all; what is behind the BAR */
 };
 
 struct bw_kfd_nodes {
@@ -34,6 +34,11 @@ struct bw_kfd_nodes {
  * out. -ENODEV: no topology at all; -EPROTO: a file that makes no sense; -ENOMEM. On success free nodes->at.
  */
 int bw_kfd_topology_read(struct bw_sys *sys, struct bw_kfd_nodes *nodes, struct bw_err *err);
+
+/* The link from node to node: io_links hold the direct ones, p2p_links those between GPUs over PCIe. 0 with
+ * kind NONE when there is none; -EPROTO: a file that makes no sense. */
+int bw_kfd_link_read(struct bw_sys *sys, uint32_t from, uint32_t to, struct bw_iface_link *link,
+                     struct bw_err *err);
 
 /* Value of `name` in the text of a properties file. -ENOENT: not there; -EPROTO: not a number. */
 int bw_kfd_property(const char *text, const char *name, uint64_t *value);

@@ -341,12 +341,24 @@ int bw_device_name_parse_list(const char *text, struct bw_device_name *names, ui
     struct cursor cursor = {text, text, err};
     *count = 0;
     do {
+        struct bw_device_name name;
+        const char *start = cursor.at;
         if (*count == capacity)
             return fail_at(&cursor, cursor.at, -E2BIG, "more than %u devices", capacity);
-        int rc = take_name(&cursor, &names[*count]);
+        int rc = take_name(&cursor, &name);
         if (rc)
             return rc;
-        ++*count;
+        bool all = name.where == BW_NAME_FIRST && name.count > 1;
+        uint32_t more = all ? name.count : 1;
+        if (more > capacity - *count)
+            return fail_at(&cursor, start, -E2BIG, "more than %u devices", capacity);
+        for (uint32_t i = 0; i < more; i++) {
+            if (all) {
+                name.where = BW_NAME_INDEX;
+                name.index = i;
+            }
+            names[(*count)++] = name;
+        }
     } while (take(&cursor, ','));
     return *cursor.at ? fail_trailing(&cursor) : 0;
 }

@@ -51,8 +51,8 @@ struct bw_device_name {
  * -ENAMETOOLONG: a part does not fit. */
 int bw_device_name_parse(const char *text, struct bw_device_name *name, struct bw_err *err);
 
-/* Names separated by commas; a comma before key=value belongs to the name it follows. -E2BIG: more than
- * capacity. */
+/* Names separated by commas; a comma before key=value belongs to the name it follows. A mock with a count and
+ * no index stands for all its GPUs, one name each. -E2BIG: more than capacity. */
 int bw_device_name_parse_list(const char *text, struct bw_device_name *names, uint32_t capacity,
                               uint32_t *count, struct bw_err *err);
 

@@ -27,6 +27,7 @@ struct bw_mock_chip {
     uint32_t xcc_count;
     uint32_t sdma_engines, sdma_xgmi_engines;
     uint32_t sdma_queues_per_engine;
+    uint32_t xgmi_mb_per_s; /* of one link to one other GPU, one direction; 0: there are none */
     uint32_t engine_clock_mhz, memory_clock_mhz, memory_width_bits;
     uint32_t l2_kib;
     uint64_t vram_bytes;

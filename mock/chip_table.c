@@ -1,5 +1,6 @@
 /* Sources: the KFD's kfd_device.c and kfd_crat.c (engines, wave slots, target versions), libdrm's amdgpu.ids
- * (ids and names), AMD's product pages (units, memory, clocks), Mesa's ac_gpu_info (cache sizes). */
+ * (ids and names), AMD's product pages (units, memory, clocks, Infinity Fabric: MI300X 128, MI350X 153.6,
+ * MI210 100 GB/s a link in both directions together), Mesa's ac_gpu_info (cache sizes). */
 #include <string.h>
 
 #include "base/bits.h"
@@ -162,6 +163,7 @@ static const struct bw_mock_chip chips[] = {
         .sdma_engines = 2,
         .sdma_xgmi_engines = 14,
         .sdma_queues_per_engine = 8,
+        .xgmi_mb_per_s = 64000,
         .engine_clock_mhz = 2100,
         .memory_clock_mhz = 1300,
         .memory_width_bits = 8192,
@@ -196,6 +198,7 @@ static const struct bw_mock_chip chips[] = {
         .sdma_engines = 2,
         .sdma_xgmi_engines = 14,
         .sdma_queues_per_engine = 8,
+        .xgmi_mb_per_s = 76800,
         .engine_clock_mhz = 2200,
         .memory_clock_mhz = 2000,
         .memory_width_bits = 8192,
@@ -230,6 +233,7 @@ static const struct bw_mock_chip chips[] = {
         .sdma_engines = 2,
         .sdma_xgmi_engines = 3,
         .sdma_queues_per_engine = 8,
+        .xgmi_mb_per_s = 50000,
         .engine_clock_mhz = 1700,
         .memory_clock_mhz = 1600,
         .memory_width_bits = 4096,

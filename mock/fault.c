@@ -81,6 +81,12 @@ static bool is_ioctl(const char *name)
     return strncasecmp(name, ioctl_prefix, sizeof ioctl_prefix - 1) == 0;
 }
 
+/* Links are many, too: one name stands for all. */
+static bool is_link(const char *name)
+{
+    return strncasecmp(name, "link.", 5) == 0;
+}
+
 /* Registers, BARs and firmware are behind a kernel driver, so a machine with one in front has no such site.
  */
 static const struct bw_mock_fault_site *find_site(const struct bw_mock_faults *faults, const char *name)
@@ -96,15 +102,17 @@ static const struct bw_mock_fault_site *find_site(const struct bw_mock_faults *f
 static int refuse_site(const struct bw_mock_faults *faults, const char *name, struct bw_err *err)
 {
     struct bw_text list = {0};
-    bool ioctls = is_ioctl(name);
+    bool ioctls = is_ioctl(name), links = false;
     for (size_t i = 0; i < faults->sites.count; i++) {
         const char *site = faults->sites.data[i].name;
-        if (is_ioctl(site) == ioctls)
+        links |= is_link(site);
+        if (is_ioctl(site) == ioctls && !is_link(site))
             bw_text_add(&list, "%s%s", list.length ? ", " : "",
                         ioctls ? site + sizeof ioctl_prefix - 1 : site);
     }
     bw_fail(err, -EINVAL, "mock", "fault: no site \"%s\" on this machine", name);
-    bw_err_hint(err, ioctls ? "ioctls: %s" : "sites: %s, ioctl.NAME", bw_text_string(&list));
+    bw_err_hint(err, ioctls ? "ioctls: %s" : "sites: %s, %sioctl.NAME", bw_text_string(&list),
+                links ? "link.I-J, " : "");
     bw_text_free(&list);
     return -EINVAL;
 }
@@ -244,9 +252,10 @@ int bw_mock_faults_add(struct bw_mock_faults *faults, const char *specification,
     return rc ? bw_fail(err, rc, "mock", "fault") : 0;
 }
 
-static bool strikes(struct bw_mock_fault *fault, const char *site, int64_t gpu)
+static bool strikes(struct bw_mock_fault *fault, const char *site, int64_t gpu, uint32_t mask)
 {
-    if (strcasecmp(fault->site, site) != 0 || (fault->gpu >= 0 && gpu >= 0 && fault->gpu != gpu))
+    if (!(mask >> fault->action & 1) || strcasecmp(fault->site, site) != 0 ||
+        (fault->gpu >= 0 && gpu >= 0 && fault->gpu != gpu))
         return false;
     fault->seen++;
     if (fault->seen < fault->nth || fault->hit >= fault->count)
@@ -257,19 +266,25 @@ static bool strikes(struct bw_mock_fault *fault, const char *site, int64_t gpu)
     return true;
 }
 
-enum bw_mock_fault_action bw_mock_faults_check(struct bw_mock_faults *faults, const char *site, int64_t gpu,
-                                               struct bw_mock_fault *fault)
+enum bw_mock_fault_action bw_mock_faults_check_for(struct bw_mock_faults *faults, const char *site,
+                                                   int64_t gpu, uint32_t mask, struct bw_mock_fault *fault)
 {
     enum bw_mock_fault_action action = BW_MOCK_FAULT_NONE;
     if (!atomic_load_explicit(&faults->count, memory_order_acquire))
         return action;
     pthread_mutex_lock(&faults->lock);
     for (size_t i = 0; i < faults->list.count; i++) {
-        if (strikes(&faults->list.data[i], site, gpu) && action == BW_MOCK_FAULT_NONE) {
+        if (strikes(&faults->list.data[i], site, gpu, mask) && action == BW_MOCK_FAULT_NONE) {
             *fault = faults->list.data[i];
             action = fault->action;
         }
     }
     pthread_mutex_unlock(&faults->lock);
     return action;
+}
+
+enum bw_mock_fault_action bw_mock_faults_check(struct bw_mock_faults *faults, const char *site, int64_t gpu,
+                                               struct bw_mock_fault *fault)
+{
+    return bw_mock_faults_check_for(faults, site, gpu, UINT32_MAX, fault);
 }

@@ -57,7 +57,10 @@ int bw_mock_faults_add(struct bw_mock_faults *faults, const char *specification,
 void bw_mock_faults_clear(struct bw_mock_faults *faults);
 
 /* Counts one occurrence at site on gpu (-1: none) and says what befalls it. *fault gets a copy when the
- * result is not NONE. */
+ * result is not NONE. check_for: only specifications with one of these actions (bits 1 << action), so that an
+ * occurrence of one sort does not count for another. */
+enum bw_mock_fault_action bw_mock_faults_check_for(struct bw_mock_faults *faults, const char *site,
+                                                   int64_t gpu, uint32_t mask, struct bw_mock_fault *fault);
 enum bw_mock_fault_action bw_mock_faults_check(struct bw_mock_faults *faults, const char *site, int64_t gpu,
                                                struct bw_mock_fault *fault);
 

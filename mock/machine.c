@@ -13,6 +13,7 @@
 #include "mock/engine/queue.h"
 #include "mock/isa/isa.h"
 #include "mock/kfd/kfd.h"
+#include "mock/link.h"
 
 /* Where things lie in the memfd: system memory from 0, GPU i at i + 1. */
 #define POOL_STRIDE ((uint64_t)1 << 40)
@@ -196,6 +197,7 @@ static int gpu_open(struct bw_mock *machine, uint32_t index, const struct bw_moc
     if (gpu->render_fd < 0)
         return -errno;
     uint64_t vram = bw_align_up(config->vram_bytes ? config->vram_bytes : chip->vram_bytes, BW_MOCK_PAGE);
+    gpu->visible_bytes = config->bar_bytes && config->bar_bytes < vram ? config->bar_bytes : vram;
     return bw_mock_pool_open(&gpu->vram, machine->memory_fd, (index + 1) * POOL_STRIDE, vram * 2, vram);
 }
 
@@ -247,6 +249,8 @@ static int machine_open(struct bw_mock *machine, const struct bw_mock_chip *chip
     if (rc)
         return bw_fail(err, rc, "mock", "host calls");
     rc = sites_open(&machine->faults, chip);
+    if (!rc)
+        rc = bw_mock_link_sites(machine);
     if (rc)
         return bw_fail(err, rc, "mock", "sites of fault injection");
     machine->memory_fd = memfd_create("bellwire-mock-memory", MFD_CLOEXEC);

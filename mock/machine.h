@@ -56,6 +56,7 @@ struct bw_mock_gpu {
     uint32_t cu_count;
     const struct bw_mock_chip *chip;
     struct bw_mock_pool vram;
+    uint64_t visible_bytes; /* of VRAM, behind the BAR */
     struct bw_mock_save_sizes save;
     int render_fd; /* what render descriptors are duplicates of */
 

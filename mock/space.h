@@ -27,6 +27,8 @@ struct bw_mock_mapping {
     uint32_t access; /* enum bw_mock_access bits */
     uint32_t queues; /* how many queues hold their ring, pointers or save area here */
     struct bw_mock_buffer *buffer;
+    uint32_t peer;   /* VRAM of another GPU: its index plus 1 */
+    uint8_t *mirror; /* of a window that leads nowhere: what is there instead; owned by the mapping */
 };
 
 struct bw_mock_space {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "mock/link.h"
 #include "mock/machine.h"
 
 #define TOPOLOGY "/sys/devices/virtual/kfd/kfd/topology"
@@ -13,11 +14,15 @@ enum {
     SUBSYSTEM_DEVICE = 0x0e3b,
     CPU_CORES = 16,
     HEAP_SYSTEM = 0,
-    HEAP_VRAM_PUBLIC = 1, /* all of VRAM is behind a large BAR */
+    HEAP_VRAM_PUBLIC = 1,
+    HEAP_VRAM_PRIVATE = 2,
     LINK_PCIE = 2,
     LINK_XGMI = 11,
     LINK_WEIGHT_PCIE = 20,
     LINK_WEIGHT_XGMI = 15,
+    /* What 16 lanes carry, from the first to the fourth generation with one lane left out: amdgpu's range. */
+    PCIE_MIN_MB_PER_S = 312,
+    PCIE_MAX_MB_PER_S = 31504,
     /* capability: doorbell type 2 in bits 13:12, 2^2 watch points in bits 11:8 and 7 (kfd_sysfs.h) */
     CAPABILITY = 2 << 12 | 2 << 8 | 1 << 7,
     MEC_FIRMWARE = 0x1f7,
@@ -34,24 +39,40 @@ static void add(struct bw_mock *machine, struct bw_text *text, const char *path_
     *text = (struct bw_text){0};
 }
 
-static void add_link_file(struct bw_mock *machine, const char *node, unsigned index, unsigned from,
-                          unsigned to, unsigned type, unsigned weight)
+/* What a link file says; bandwidths in MB/s. */
+struct link_file {
+    const char *folder; /* io_links: a direct link; p2p_links: between GPUs over PCIe */
+    unsigned index, from, to, type, weight, min_bandwidth, max_bandwidth;
+};
+
+static void add_link_file(struct bw_mock *machine, const char *node, const struct link_file *link)
 {
     struct bw_text text = {0};
+    char path[192];
     bw_text_add(&text, "type %u\nversion_major 0\nversion_minor 0\nnode_from %u\nnode_to %u\nweight %u\n",
-                type, from, to, weight);
-    bw_text_add(&text, "min_latency 0\nmax_latency 0\nmin_bandwidth 312\nmax_bandwidth 31504\n");
+                link->type, link->from, link->to, link->weight);
+    bw_text_add(&text, "min_latency 0\nmax_latency 0\nmin_bandwidth %u\nmax_bandwidth %u\n",
+                link->min_bandwidth, link->max_bandwidth);
     bw_text_add(&text, "recommended_transfer_size 0\nrecommended_sdma_engine_id_mask 0\nflags 1\n");
-    add(machine, &text, "%s/io_links/%u/properties", node, index);
+    snprintf(path, sizeof path, "%s/%s", node, link->folder);
+    add(machine, &text, "%s/%u/properties", path, link->index);
 }
 
-static void add_memory_file(struct bw_mock *machine, const char *node, unsigned heap, uint64_t bytes,
-                            unsigned width, unsigned clock)
+static void add_pcie_link(struct bw_mock *machine, const char *node, unsigned index, unsigned from,
+                          unsigned to)
+{
+    add_link_file(machine, node,
+                  &(struct link_file){"io_links", index, from, to, LINK_PCIE, LINK_WEIGHT_PCIE,
+                                      PCIE_MIN_MB_PER_S, PCIE_MAX_MB_PER_S});
+}
+
+static void add_memory_file(struct bw_mock *machine, const char *node, unsigned bank, unsigned heap,
+                            uint64_t bytes, unsigned width, unsigned clock)
 {
     struct bw_text text = {0};
     bw_text_add(&text, "heap_type %u\nsize_in_bytes %llu\nflags 0\nwidth %u\nmem_clk_max %u\n", heap,
                 (unsigned long long)bytes, width, clock);
-    add(machine, &text, "%s/mem_banks/%u/properties", node, 0);
+    add(machine, &text, "%s/mem_banks/%u/properties", node, bank);
 }
 
 static void add_cpu_node(struct bw_mock *machine)
@@ -76,21 +97,25 @@ static void add_cpu_node(struct bw_mock *machine)
     add(machine, &text, "%s/properties", node, 0);
     bw_mock_tree_add_text(&machine->tree, "0\n", "%s/gpu_id", node);
     bw_mock_tree_add_text(&machine->tree, "\n", "%s/name", node);
-    add_memory_file(machine, node, HEAP_SYSTEM, machine->system.limit * 2, 64, 3200);
+    add_memory_file(machine, node, 0, HEAP_SYSTEM, machine->system.limit * 2, 64, 3200);
     for (uint32_t i = 0; i < machine->gpu_count; i++)
-        add_link_file(machine, node, i, 0, i + 1, LINK_PCIE, LINK_WEIGHT_PCIE);
+        add_pcie_link(machine, node, i, 0, i + 1);
 }
 
 static void add_gpu_properties(struct bw_mock *machine, const struct bw_mock_gpu *gpu, const char *node)
 {
     const struct bw_mock_chip *chip = gpu->chip;
     struct bw_text text = {0};
-    uint32_t arrays = chip->shader_engines * chip->arrays_per_engine;
+    uint32_t arrays = chip->shader_engines * chip->arrays_per_engine, peers = 0;
+    bool xgmi = bw_mock_link_is_xgmi(gpu);
+    for (uint32_t i = 0; i < machine->gpu_count; i++)
+        peers += i != gpu->index && bw_mock_link_exists(machine, gpu->index, i);
     bw_text_add(&text,
-                "cpu_cores_count 0\nsimd_count %u\nmem_banks_count 1\ncaches_count 2\nio_links_count %u\n",
-                gpu->cu_count * chip->simd_per_cu, machine->gpu_count);
-    bw_text_add(&text, "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base %u\nmax_waves_per_simd %u\n",
-                0x80000000u + gpu->index * 0x1000, chip->waves_per_simd);
+                "cpu_cores_count 0\nsimd_count %u\nmem_banks_count %u\ncaches_count 2\nio_links_count %u\n",
+                gpu->cu_count * chip->simd_per_cu, gpu->visible_bytes < gpu->vram.limit ? 2 : 1,
+                1 + (xgmi ? peers : 0));
+    bw_text_add(&text, "p2p_links_count %u\ncpu_core_id_base 0\nsimd_id_base %u\nmax_waves_per_simd %u\n",
+                xgmi ? 0 : peers, 0x80000000u + gpu->index * 0x1000, chip->waves_per_simd);
     bw_text_add(&text,
                 "lds_size_in_kb %u\ngds_size_in_kb 0\nnum_gws 64\nwave_front_size %u\narray_count %u\n",
                 chip->lds_kib, chip->wave_size, arrays);
@@ -122,6 +147,45 @@ static void add_cache_file(struct bw_mock *machine, const char *node, unsigned i
     add(machine, &text, "%s/caches/%u/properties", node, index);
 }
 
+/* GPUs of one hive have direct links; the others see each other over PCIe where the kernel allows it
+ * (kfd_dev_create_p2p_links: weights of both sides' links to the CPU together). */
+static void add_peer_links(struct bw_mock *machine, const struct bw_mock_gpu *gpu, const char *node)
+{
+    unsigned direct = 1, peers = 0; /* link 0 leads to the CPU */
+    for (uint32_t i = 0; i < machine->gpu_count; i++) {
+        struct link_file link = {.from = gpu->index + 1, .to = i + 1};
+        if (i == gpu->index || !bw_mock_link_exists(machine, gpu->index, i))
+            continue;
+        if (bw_mock_link_is_xgmi(gpu)) {
+            link.folder = "io_links";
+            link.index = direct++;
+            link.type = LINK_XGMI;
+            link.weight = LINK_WEIGHT_XGMI;
+            link.min_bandwidth = link.max_bandwidth = gpu->chip->xgmi_mb_per_s;
+        } else {
+            link.folder = "p2p_links";
+            link.index = peers++;
+            link.type = LINK_PCIE;
+            link.weight = 2 * LINK_WEIGHT_PCIE;
+            link.min_bandwidth = PCIE_MIN_MB_PER_S;
+            link.max_bandwidth = PCIE_MAX_MB_PER_S;
+        }
+        add_link_file(machine, node, &link);
+    }
+}
+
+/* VRAM behind the BAR, and what no CPU reaches. */
+static void add_vram_files(struct bw_mock *machine, const struct bw_mock_gpu *gpu, const char *node)
+{
+    uint64_t hidden = gpu->vram.limit - gpu->visible_bytes;
+    const struct bw_mock_chip *chip = gpu->chip;
+    add_memory_file(machine, node, 0, HEAP_VRAM_PUBLIC, gpu->visible_bytes, chip->memory_width_bits,
+                    chip->memory_clock_mhz);
+    if (hidden)
+        add_memory_file(machine, node, 1, HEAP_VRAM_PRIVATE, hidden, chip->memory_width_bits,
+                        chip->memory_clock_mhz);
+}
+
 static void add_gpu_node(struct bw_mock *machine, const struct bw_mock_gpu *gpu)
 {
     char node[128], number[32];
@@ -130,18 +194,11 @@ static void add_gpu_node(struct bw_mock *machine, const struct bw_mock_gpu *gpu)
     add_gpu_properties(machine, gpu, node);
     bw_mock_tree_add_text(&machine->tree, number, "%s/gpu_id", node);
     bw_mock_tree_add_text(&machine->tree, "ip discovery\n", "%s/name", node);
-    add_memory_file(machine, node, HEAP_VRAM_PUBLIC, gpu->vram.limit, gpu->chip->memory_width_bits,
-                    gpu->chip->memory_clock_mhz);
+    add_vram_files(machine, gpu, node);
     add_cache_file(machine, node, 0, 1, 32);
     add_cache_file(machine, node, 1, 2, gpu->chip->l2_kib);
-    unsigned link = 0;
-    add_link_file(machine, node, link++, gpu->index + 1, 0, LINK_PCIE, LINK_WEIGHT_PCIE);
-    bool xgmi = gpu->chip->sdma_xgmi_engines > 0;
-    for (uint32_t i = 0; i < machine->gpu_count; i++) {
-        if (i != gpu->index)
-            add_link_file(machine, node, link++, gpu->index + 1, i + 1, xgmi ? LINK_XGMI : LINK_PCIE,
-                          xgmi ? LINK_WEIGHT_XGMI : 2 * LINK_WEIGHT_PCIE);
-    }
+    add_pcie_link(machine, node, 0, gpu->index + 1, 0);
+    add_peer_links(machine, gpu, node);
 }
 
 /* ip_discovery/die/0/<hardware id>/0/{major,minor,revision}; ids of soc15_hw_ip.h. */
@@ -178,7 +235,7 @@ static void add_numbers(struct bw_mock *machine, const struct bw_mock_gpu *gpu, 
         {"revision", "0x%02llx\n", gpu->chip->revision},
         {"class", "0x%06llx\n", 0x030000},
         {"mem_info_vram_total", "%llu\n", gpu->vram.limit},
-        {"mem_info_vis_vram_total", "%llu\n", gpu->vram.limit},
+        {"mem_info_vis_vram_total", "%llu\n", gpu->visible_bytes},
         {"mem_info_gtt_total", "%llu\n", machine->system.limit},
         {"numa_node", "%llu\n", 0},
         {"enable", "%llu\n", 1},

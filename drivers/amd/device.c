@@ -79,6 +79,23 @@ static void amd_free(struct bw_device *base, struct bw_memory *memory)
 
 static const struct bw_driver_ops ops;
 
+static int amd_link(struct bw_device *base, struct bw_device *owner, struct bw_link *link, struct bw_err *err)
+{
+    struct bw_iface *iface = bw_amd_device(base)->iface, *theirs = bw_amd_device(owner)->iface;
+    struct bw_iface_link found;
+    *link = (struct bw_link){.kind = BW_LINK_NONE};
+    if (iface->ops != theirs->ops)
+        return 0;
+    int rc = iface->ops->link(iface, theirs, &found, err);
+    if (rc)
+        return rc;
+    static const enum bw_link_kind kinds[] = {[BW_IFACE_LINK_NONE] = BW_LINK_NONE,
+                                              [BW_IFACE_LINK_PCIE] = BW_LINK_PCIE,
+                                              [BW_IFACE_LINK_XGMI] = BW_LINK_XGMI};
+    *link = (struct bw_link){kinds[found.kind], found.weight, found.bandwidth_mb_per_s};
+    return 0;
+}
+
 static int amd_map_peer(struct bw_device *base, struct bw_device *owner, struct bw_memory *memory,
                         struct bw_err *err)
 {
@@ -86,7 +103,8 @@ static int amd_map_peer(struct bw_device *base, struct bw_device *owner, struct 
         return 0;
     struct bw_amd_device *device = bw_amd_device(base);
     if (owner->ops != &ops || bw_amd_device(owner)->iface->ops != device->iface->ops)
-        return -EOPNOTSUPP;
+        return bw_fail(err, -EOPNOTSUPP, subsystem, "memory of %s, which another driver has",
+                       owner->info.name);
     struct bw_amd_memory *block = memory->private_data;
     return device->iface->ops->map_peer(device->iface, bw_amd_device(owner)->iface, &block->iface, err);
 }
@@ -121,6 +139,7 @@ static const struct bw_driver_ops ops = {
     .close = amd_close,
     .alloc = amd_alloc,
     .free = amd_free,
+    .link = amd_link,
     .map_peer = amd_map_peer,
     .program_load = bw_amd_program_load,
     .program_destroy = bw_amd_program_destroy,

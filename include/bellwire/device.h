@@ -33,6 +33,11 @@ struct bw_device_info {
  * bw_device_close. Thread safe. */
 int bw_device_open(struct bw_ctx *ctx, const char *name, struct bw_device **device, struct bw_err *err);
 
+/* Opens every device of a list of names separated by commas, in its order; `mockkfd+amd@gfx942*8`, with a
+ * count and no index, is all eight. After an error none of them is open. -E2BIG: more than `capacity`. */
+int bw_device_open_list(struct bw_ctx *ctx, const char *names, struct bw_device **devices, uint32_t capacity,
+                        uint32_t *count, struct bw_err *err);
+
 /* Waits for the device's work (bounded by the deadline) and frees what it holds. Buffers and programs must be
  * gone. */
 void bw_device_close(struct bw_device *device);
@@ -44,6 +49,25 @@ void bw_device_close(struct bw_device *device);
 int bw_device_recover(struct bw_device *device, struct bw_err *err);
 const struct bw_device_info *bw_device_info(const struct bw_device *device);
 struct bw_ctx *bw_device_ctx(const struct bw_device *device);
+
+/* How one device reaches the memory of another. Nearer kinds have greater numbers. */
+enum bw_link_kind {
+    BW_LINK_NONE,   /* it does not: copies go through host memory */
+    BW_LINK_PCIE,   /* through the other one's BAR */
+    BW_LINK_XGMI,   /* AMD's links between GPUs */
+    BW_LINK_MEMORY, /* both in the memory of this machine: host devices among themselves */
+    BW_LINK_SELF,
+};
+struct bw_link {
+    enum bw_link_kind kind;
+    uint32_t weight;             /* distance as the kernel's topology counts it; 0: nothing is said */
+    uint64_t bandwidth_mb_per_s; /* as the topology says, one direction; 0: nothing is said */
+};
+/* What `from` may do with memory of `to`, this direction only. The first call for a pair of GPUs proves it by
+ * a write and a read that the owner's side has to confirm (milliseconds; seconds where a window stalls); the
+ * result is kept until one of the two is closed. Kind NONE: *err, when given, says why, and the call still
+ * returns 0. -errno: a device failed meanwhile. */
+int bw_device_link(struct bw_device *from, struct bw_device *to, struct bw_link *link, struct bw_err *err);
 
 /* One line per device that could be opened, usable or not. `why` is empty when usable. */
 struct bw_device_listing {

@@ -20,7 +20,7 @@ struct bw_graph;
 struct bw_linked_graph;
 
 /* A byte range that a call touches: of a buffer known now, or of input number `input` given at each replay.
- */
+ * Of an input the device is what bw_graph_input said, else the call's. */
 struct bw_range {
     struct bw_buffer *buffer; /* NULL: replay input */
     uint32_t input;
@@ -63,6 +63,35 @@ int bw_graph_kernel(struct bw_graph *graph, struct bw_kernel *kernel, const stru
  * for an input, are `device`. Overlapping ranges of one buffer: -EINVAL. Zero bytes: nothing happens. */
 int bw_graph_copy(struct bw_graph *graph, struct bw_device *device, struct bw_range target,
                   struct bw_range source, struct bw_err *err);
+/* Says that replays will give memory of `device` as that input; any time before linking. A replay that gives
+ * memory of another device is served when all devices that touch the input reach that memory too, else
+ * refused with -EOPNOTSUPP. -EBUSY: another device was said. */
+int bw_graph_input(struct bw_graph *graph, uint32_t input, struct bw_device *device, struct bw_err *err);
+
+/* Calls on a tuple of devices: one command per lane, the same work on other buffers. Lanes have no order
+ * among themselves: a lane that writes what another lane touches is refused (-EINVAL). Towards other calls
+ * each lane is ordered by the bytes that it touches, like a call of its own, so tuples may overlap from call
+ * to call in any way. All lanes are checked before the first is appended: after an error the graph is as it
+ * was. Errors name the lane. */
+enum { BW_GRAPH_LANES_MAX = 4096 }; /* 64 devices, each to each */
+
+/* A lane of kernels belongs to the kernel's device. A tuple has each device once, and all of one
+ * architecture: -EINVAL. */
+struct bw_kernel_lane {
+    struct bw_kernel *kernel;
+    const struct bw_launch *launch;
+};
+int bw_graph_kernel_lanes(struct bw_graph *graph, const struct bw_kernel_lane *lanes, uint32_t lane_count,
+                          struct bw_err *err);
+
+/* As the arguments of bw_graph_copy. Devices may be of any kinds and come several times; lanes of zero bytes
+ * do nothing. */
+struct bw_copy_lane {
+    struct bw_device *device;
+    struct bw_range target, source;
+};
+int bw_graph_copy_lanes(struct bw_graph *graph, const struct bw_copy_lane *lanes, uint32_t lane_count,
+                        struct bw_err *err);
 
 struct bw_link_options {
     uint64_t size;      /* sizeof this struct */

@@ -21,6 +21,7 @@ struct bw_mock_config {
     uint32_t threads;    /* emulator threads; 0: one per CPU */
     uint64_t seed;       /* of single-step order and of what undefined memory holds */
     bool single_step;    /* engines advance only in bw_mock_step, in an order fixed by seed */
+    uint64_t bar_bytes;  /* of VRAM that the CPU and other GPUs can reach; 0: all of it */
 };
 
 /* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENODEV: arch

@@ -157,9 +157,10 @@ static int give_ip(struct bw_mock_gpu *gpu, const struct mock_drm_info *args)
 static int give_memory(struct bw_mock *machine, struct bw_mock_gpu *gpu, const struct mock_drm_info *args)
 {
     struct mock_drm_heap vram = {gpu->vram.limit, gpu->vram.limit, gpu->vram.used, gpu->vram.limit / 4 * 3};
+    uint64_t seen = gpu->visible_bytes, used = gpu->vram.used < seen ? gpu->vram.used : seen;
     struct mock_drm_heap heaps[3] = {
         vram,
-        vram,
+        {seen, seen, used, seen / 4 * 3},
         {machine->system.limit, machine->system.limit, machine->system.used, machine->system.limit / 4 * 3}};
     return give(args, heaps, sizeof heaps);
 }
@@ -175,7 +176,7 @@ static int give_registers(const struct mock_drm_info *args)
 static int info(struct bw_mock *machine, struct bw_mock_gpu *gpu, const struct mock_drm_info *args)
 {
     const uint32_t one = 1, firmware[2] = {0x1f7, 0};
-    const uint64_t vram_gtt[3] = {gpu->vram.limit, gpu->vram.limit, machine->system.limit};
+    const uint64_t vram_gtt[3] = {gpu->vram.limit, gpu->visible_bytes, machine->system.limit};
     switch (args->query) {
     case INFO_ACCEL_WORKING:
     case INFO_HW_IP_COUNT:

@@ -2,6 +2,7 @@
 #include "base/bits.h"
 #include "mock/engine/pm4.h"
 #include "mock/engine/registers.h"
+#include "mock/link.h"
 
 #include <string.h>
 
@@ -174,6 +175,10 @@ enum bw_mock_queue_progress bw_mock_pm4_dma_data(struct bw_mock_packet *packet)
                                        (unsigned long long)target);
         rc = bw_mock_space_fill(space_of(packet), target, packet->words[1], 4, size, &violation);
     } else {
+        enum bw_mock_queue_progress progress;
+        if (!bw_mock_link_passes(packet->queue, source, &progress) ||
+            !bw_mock_link_passes(packet->queue, target, &progress))
+            return progress;
         rc = bw_mock_space_copy(space_of(packet), target, source, size, &violation);
     }
     return rc ? bw_mock_packet_fault(packet, &violation) : BW_MOCK_QUEUE_MOVED;

@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "mock/engine/registers.h"
+#include "mock/link.h"
 
 static struct bw_mock_space *space_of(const struct bw_mock_sdma_packet *packet)
 {
@@ -40,6 +41,10 @@ enum bw_mock_queue_progress bw_mock_sdma_copy_linear(struct bw_mock_sdma_packet 
     if (size > most)
         return bw_mock_sdma_fail(packet, "%llu bytes, at most %llu", (unsigned long long)size,
                                  (unsigned long long)most);
+    enum bw_mock_queue_progress progress;
+    if (!bw_mock_link_passes(packet->queue, address(packet->words + 3), &progress) ||
+        !bw_mock_link_passes(packet->queue, address(packet->words + 5), &progress))
+        return progress;
     if (bw_mock_space_copy(space_of(packet), address(packet->words + 5), address(packet->words + 3), size,
                            &violation))
         return bw_mock_sdma_fault(packet, &violation);

@@ -7,6 +7,7 @@
 #include "mock/engine/queue.h"
 #include "mock/kfd/event.h"
 #include "mock/kfd/kfd.h"
+#include "mock/link.h"
 
 #define KNOWN_FLAGS                                                                                \
     (MOCK_KFD_ALLOC_VRAM | MOCK_KFD_ALLOC_GTT | MOCK_KFD_ALLOC_USERPTR | MOCK_KFD_ALLOC_DOORBELL | \
@@ -79,6 +80,11 @@ static int check_alloc(struct bw_mock_context *context, const struct mock_kfd_al
     if (args->size > INT64_MAX - BW_MOCK_PAGE)
         return bw_mock_refuse(machine, -ENOMEM, "ALLOC_MEMORY_OF_GPU: size 0x%llx",
                               (unsigned long long)args->size);
+    if ((args->flags & MOCK_KFD_ALLOC_PUBLIC) && domain == MOCK_KFD_ALLOC_VRAM &&
+        context->gpu->visible_bytes < context->gpu->vram.limit)
+        return bw_mock_refuse(
+            machine, -EINVAL, "ALLOC_MEMORY_OF_GPU: VRAM for the CPU with a BAR of 0x%llx for 0x%llx bytes",
+            (unsigned long long)context->gpu->visible_bytes, (unsigned long long)context->gpu->vram.limit);
     if (domain == MOCK_KFD_ALLOC_DOORBELL && args->size != BW_MOCK_DOORBELL_BYTES)
         return bw_mock_refuse(machine, -EINVAL, "ALLOC_MEMORY_OF_GPU: doorbells are %d bytes, not 0x%llx",
                               BW_MOCK_DOORBELL_BYTES, (unsigned long long)args->size);
@@ -251,13 +257,14 @@ static int map_one(struct bw_mock_buffer *buffer, struct bw_mock_context *contex
         access |= BW_MOCK_WRITE | BW_MOCK_ATOMIC;
     if (buffer->flags & MOCK_KFD_ALLOC_EXECUTABLE)
         access |= BW_MOCK_EXECUTE;
-    int rc = bw_mock_space_map(&context->space, &(struct bw_mock_mapping){
-                                                    .va = buffer->va,
-                                                    .size = buffer->size,
-                                                    .host = buffer->host,
-                                                    .access = access,
-                                                    .buffer = buffer,
-                                                });
+    struct bw_mock_mapping mapping = {
+        .va = buffer->va, .size = buffer->size, .host = buffer->host, .access = access, .buffer = buffer};
+    int rc = buffer->flags & MOCK_KFD_ALLOC_VRAM ? bw_mock_link_map(context, buffer->gpu, &mapping) : 0;
+    if (rc)
+        return rc;
+    rc = bw_mock_space_map(&context->space, &mapping);
+    if (rc)
+        bw_mock_link_mirror_free(&mapping);
     if (rc == -EINVAL)
         return bw_mock_refuse(machine, rc, "MAP_MEMORY_TO_GPU: [0x%llx, +0x%llx) overlaps another mapping",
                               (unsigned long long)buffer->va, (unsigned long long)buffer->size);
@@ -330,6 +337,8 @@ static int unmap_one(struct bw_mock_buffer *buffer, struct bw_mock_context *cont
                                              "UNMAP_MEMORY_FROM_GPU: 0x%llx is not mapped on GPU 0x%x",
                                              (unsigned long long)buffer->va, context->gpu->gpu_id)
                             : 0;
+    struct bw_mock_mapping mapping = {0};
+    bw_mock_space_find(&context->space, buffer->va, &mapping);
     int rc = bw_mock_space_unmap(&context->space, buffer->va);
     if (rc == -EBUSY)
         return bw_mock_refuse(machine, rc, "UNMAP_MEMORY_FROM_GPU: a queue still uses 0x%llx",
@@ -339,6 +348,7 @@ static int unmap_one(struct bw_mock_buffer *buffer, struct bw_mock_context *cont
         drain(context, DRAIN_SHORT_NS);
     else
         drain_user(context);
+    bw_mock_link_mirror_free(&mapping);
     return 0;
 }
 
@@ -377,8 +387,13 @@ static void unmap_everywhere(struct bw_mock_buffer *buffer)
 {
     struct bw_mock *machine = buffer->process->machine;
     for (uint32_t i = 0; i < machine->gpu_count; i++) {
-        if (buffer->mapped & (uint64_t)1 << i)
-            bw_mock_space_unmap(&buffer->process->contexts[i].space, buffer->va);
+        struct bw_mock_space *space = &buffer->process->contexts[i].space;
+        struct bw_mock_mapping mapping = {0};
+        if (!(buffer->mapped & (uint64_t)1 << i))
+            continue;
+        bw_mock_space_find(space, buffer->va, &mapping);
+        bw_mock_space_unmap(space, buffer->va);
+        bw_mock_link_mirror_free(&mapping);
     }
     buffer->mapped = 0;
 }

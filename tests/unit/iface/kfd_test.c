@@ -62,6 +62,54 @@ static void eight_gpus_are_listed_and_opened_by_index(void)
     fixture_close(&f);
 }
 
+static void links_come_from_the_topology(void)
+{
+    static const struct {
+        const char *arch;
+        uint64_t bar_bytes;
+        enum bw_iface_link_kind kind;
+        uint32_t weight, bandwidth;
+    } cases[] = {
+        {"gfx942", 0, BW_IFACE_LINK_XGMI, 15, 64000},
+        {"gfx942", 256 << 20, BW_IFACE_LINK_XGMI, 15, 64000}, /* a hive needs no BAR */
+        {"gfx1100", 0, BW_IFACE_LINK_PCIE, 40, 31504},
+        {"gfx1100", 256 << 20, BW_IFACE_LINK_NONE, 0, 0},
+    };
+    for (size_t i = 0; i < BW_COUNT_OF(cases); i++) {
+        struct bw_mock_config config = {.size = sizeof config,
+                                        .arch = cases[i].arch,
+                                        .gpu_count = 2,
+                                        .vram_bytes = 1 << 30,
+                                        .bar_bytes = cases[i].bar_bytes,
+                                        .threads = 1};
+        struct bw_sys *sys;
+        struct bw_iface *from, *to;
+        struct bw_iface_link link;
+        struct bw_iface_memory memory;
+        struct bw_err err = {0};
+        BW_OK(bw_mock_kfd_create(&config, &sys, &err), &err);
+        BW_OK(bw_kfd_open(sys, 0, &from, &err), &err);
+        BW_OK(bw_kfd_open(sys, 1, &to, &err), &err);
+        BW_EQ(to->properties.vram_bytes, 1 << 30);
+        BW_EQ(to->properties.visible_vram_bytes, cases[i].bar_bytes ? cases[i].bar_bytes : 1 << 30);
+        BW_OK(from->ops->link(from, to, &link, &err), &err);
+        BW_EQ(link.kind, cases[i].kind);
+        BW_EQ(link.weight, cases[i].weight);
+        BW_EQ(link.bandwidth_mb_per_s, cases[i].bandwidth);
+        BW_OK(to->ops->alloc(to, 4096, BW_IFACE_VRAM, 0, &memory, &err), &err);
+        int rc = from->ops->map_peer(from, to, &memory, &err);
+        BW_EQ(rc, cases[i].kind == BW_IFACE_LINK_NONE ? -EOPNOTSUPP : 0);
+        if (rc) {
+            BW_STR(err.what, "kfd node 1 cannot reach the VRAM of kfd node 2");
+            BW_STR(err.observed, "a BAR of 256 MiB for 1024 MiB");
+        }
+        BW_OK(to->ops->free(to, &memory, &err), &err);
+        from->ops->close(from);
+        to->ops->close(to);
+        bw_sys_destroy(sys);
+    }
+}
+
 static void memory_of_each_kind(void)
 {
     static const struct {
@@ -295,6 +343,7 @@ static void addresses_are_reused_and_never_shared(void)
 
 BW_TEST_MAIN("iface.kfd", {"properties come from the topology", properties_come_from_the_topology},
              {"eight GPUs are listed and opened by index", eight_gpus_are_listed_and_opened_by_index},
+             {"links come from the topology", links_come_from_the_topology},
              {"memory of each kind", memory_of_each_kind},
              {"user memory is mapped where it is", user_memory_is_mapped_where_it_is},
              {"what makes no sense is refused", what_makes_no_sense_is_refused},

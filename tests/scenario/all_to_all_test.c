@@ -1,0 +1,207 @@
+/* S11: every GPU of eight sends to every other one, with full peer access, with pairs that are missing, with
+ * a window that swallows writes, and with one that stalls: the same bytes arrive. A pair is used directly
+ * only after a write was seen on the owner's side, in that direction. */
+#include <bellwire/graph.h>
+#include <bellwire/mock.h>
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "tests/check.h"
+#include "tests/seed.h"
+
+/* Until a stalled window is given up; above what a loaded machine keeps a thread waiting. */
+#define WAIT_NS 1000000000ull
+
+enum { GPUS = 8, PART_BYTES = 3001, ALL_BYTES = GPUS * PART_BYTES, REPLAYS = 3 };
+
+struct box {
+    struct bw_sys *sys;
+    struct bw_ctx *ctx;
+    struct bw_device *devices[GPUS];
+    struct bw_buffer *out[GPUS], *in[GPUS]; /* part i of out[d] goes to part d of in[i] */
+    struct bw_err err;
+};
+
+static bool box_open(struct box *box, uint64_t bar_bytes, const char *const *faults)
+{
+    struct bw_mock_config mock = {.size = sizeof mock,
+                                  .arch = "gfx1100",
+                                  .gpu_count = GPUS,
+                                  .cu_count = 2,
+                                  .vram_bytes = 64 << 20,
+                                  .bar_bytes = bar_bytes,
+                                  .threads = 1};
+    *box = (struct box){0};
+    bool ok = BW_OK(bw_mock_kfd_create(&mock, &box->sys, &box->err), &box->err);
+    for (; *faults && ok; faults++)
+        ok = BW_OK(bw_mock_fault_add(box->sys, *faults, &box->err), &box->err);
+    struct bw_ctx_config config = {.size = sizeof config, .sys = box->sys, .wait_ns = WAIT_NS};
+    ok = ok && BW_OK(bw_ctx_create(&config, &box->ctx, &box->err), &box->err);
+    for (uint32_t i = 0; i < GPUS && ok; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "kfd+amd:%u", i);
+        ok = BW_OK(bw_device_open(box->ctx, name, &box->devices[i], &box->err), &box->err) &&
+             BW_OK(bw_buffer_create(box->devices[i], ALL_BYTES, 0, &box->out[i], &box->err), &box->err) &&
+             BW_OK(bw_buffer_create(box->devices[i], ALL_BYTES, 0, &box->in[i], &box->err), &box->err);
+    }
+    return ok;
+}
+
+static void box_close(struct box *box)
+{
+    for (uint32_t i = 0; i < GPUS; i++) {
+        bw_buffer_destroy(box->out[i]);
+        bw_buffer_destroy(box->in[i]);
+    }
+    for (uint32_t i = 0; i < GPUS; i++)
+        bw_device_close(box->devices[i]);
+    bw_ctx_destroy(box->ctx);
+    bw_sys_destroy(box->sys);
+}
+
+static struct bw_linked_graph *all_to_all_link(struct box *box)
+{
+    struct bw_copy_lane lanes[GPUS * (GPUS - 1)];
+    struct bw_linked_graph *linked = NULL;
+    struct bw_graph *graph;
+    uint32_t count = 0;
+    for (uint32_t from = 0; from < GPUS; from++) {
+        for (uint32_t to = 0; to < GPUS; to++) {
+            if (from != to)
+                lanes[count++] =
+                    (struct bw_copy_lane){box->devices[from],
+                                          {box->in[to], 0, (uint64_t)from * PART_BYTES, PART_BYTES},
+                                          {box->out[from], 0, (uint64_t)to * PART_BYTES, PART_BYTES}};
+        }
+    }
+    BW_OK(bw_graph_create(box->ctx, &graph, &box->err), &box->err);
+    BW_OK(bw_graph_copy_lanes(graph, lanes, count, &box->err), &box->err);
+    BW_OK(bw_graph_link(graph, NULL, &linked, &box->err), &box->err);
+    bw_graph_destroy(graph);
+    return linked;
+}
+
+static void round_fill(struct box *box, uint8_t (*out)[ALL_BYTES], struct bw_rng *rng)
+{
+    for (uint32_t i = 0; i < GPUS; i++) {
+        for (uint32_t k = 0; k < ALL_BYTES; k++)
+            out[i][k] = (uint8_t)bw_rng_next(rng);
+        BW_OK(bw_buffer_write(box->out[i], 0, out[i], ALL_BYTES, &box->err), &box->err);
+    }
+}
+
+static bool round_check(struct box *box, uint8_t (*out)[ALL_BYTES])
+{
+    static uint8_t got[ALL_BYTES];
+    bool ok = true;
+    for (uint32_t to = 0; to < GPUS && ok; to++) {
+        ok = BW_OK(bw_buffer_read(box->in[to], 0, got, ALL_BYTES, &box->err), &box->err);
+        for (uint32_t from = 0; from < GPUS && ok; from++) {
+            if (from != to)
+                ok = BW_BYTES(got + (size_t)from * PART_BYTES, out[from] + (size_t)to * PART_BYTES,
+                              PART_BYTES);
+        }
+    }
+    return ok;
+}
+
+static uint32_t direct_pairs(struct box *box)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < GPUS * GPUS; i++) {
+        struct bw_link link = {0};
+        BW_OK(bw_device_link(box->devices[i / GPUS], box->devices[i % GPUS], &link, &box->err), &box->err);
+        BW_TRUE((link.kind == BW_LINK_SELF) == (i / GPUS == i % GPUS));
+        count += link.kind == BW_LINK_PCIE;
+    }
+    return count;
+}
+
+static void all_to_all(uint64_t bar_bytes, const char *const *faults, uint32_t pairs_expected)
+{
+    static uint8_t out[GPUS][ALL_BYTES];
+    struct bw_rng rng = bw_test_rng("all to all");
+    struct box box;
+    uint64_t ticket;
+    if (!box_open(&box, bar_bytes, faults))
+        return;
+    struct bw_linked_graph *linked = all_to_all_link(&box);
+    for (int round = 0; round < REPLAYS && linked; round++) {
+        round_fill(&box, out, &rng);
+        if (!BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &box.err), &box.err) ||
+            !BW_OK(bw_linked_graph_wait(linked, ticket, &box.err), &box.err) || !round_check(&box, out))
+            break;
+    }
+    BW_EQ(direct_pairs(&box), pairs_expected);
+    bw_linked_graph_destroy(linked);
+    box_close(&box);
+}
+
+static void full_access(void)
+{
+    all_to_all(0, (const char *const[]){NULL}, GPUS * (GPUS - 1));
+}
+
+static void no_access_at_all(void)
+{
+    all_to_all(32 << 20, (const char *const[]){NULL}, 0); /* BARs over half of VRAM */
+}
+
+static void pairs_that_are_missing(void)
+{
+    all_to_all(
+        0,
+        (const char *const[]){"link.0-1:fail=EINVAL", "link.1-0:fail=EINVAL", "link.5-2:fail=EINVAL", NULL},
+        GPUS * (GPUS - 1) - 3);
+}
+
+static void windows_that_swallow_writes(void)
+{
+    all_to_all(0, (const char *const[]){"link.2-4:drop", "link.7-0:drop", NULL}, GPUS * (GPUS - 1) - 2);
+}
+
+static void windows_that_stall(void)
+{
+    all_to_all(0, (const char *const[]){"link.6-7:hang", NULL}, GPUS * (GPUS - 1) - 1);
+}
+
+static void windows_that_are_slow_are_used(void)
+{
+    all_to_all(0, (const char *const[]){"link.1-3:delay=20", NULL}, GPUS * (GPUS - 1));
+}
+
+/* One direction says nothing about the other, and the reason is told. */
+static void each_direction_is_proved_by_itself(void)
+{
+    struct box box;
+    struct bw_link link = {0};
+    if (!box_open(&box, 0, (const char *const[]){"link.0-1:drop", NULL}))
+        return;
+    BW_OK(bw_device_link(box.devices[0], box.devices[1], &link, &box.err), &box.err);
+    BW_EQ(link.kind, BW_LINK_NONE);
+    BW_EQ(box.err.code, -EOPNOTSUPP);
+    BW_TRUE(strstr(box.err.what, "kfd+amd:0@gfx1100 does not reach memory of kfd+amd:1@gfx1100") != NULL);
+    BW_TRUE(box.err.observed[0]);
+    BW_OK(bw_device_link(box.devices[1], box.devices[0], &link, &box.err), &box.err);
+    BW_EQ(link.kind, BW_LINK_PCIE);
+    BW_EQ(link.weight, 40);
+    BW_EQ(link.bandwidth_mb_per_s, 31504);
+    struct bw_mock_stats before, after; /* once per pair */
+    bw_mock_stats(box.sys, &before);
+    BW_EQ(direct_pairs(&box), GPUS * (GPUS - 1) - 1);
+    bw_mock_stats(box.sys, &after);
+    BW_TRUE(after.ioctls > before.ioctls);
+    BW_EQ(direct_pairs(&box), GPUS * (GPUS - 1) - 1);
+    bw_mock_stats(box.sys, &before);
+    BW_EQ(before.ioctls, after.ioctls);
+    BW_EQ(before.sdma_packets, after.sdma_packets);
+    box_close(&box);
+}
+
+BW_TEST_MAIN("all to all", {"full_access", full_access}, {"no_access_at_all", no_access_at_all},
+             {"pairs_that_are_missing", pairs_that_are_missing},
+             {"windows_that_swallow_writes", windows_that_swallow_writes},
+             {"windows_that_stall", windows_that_stall},
+             {"windows_that_are_slow_are_used", windows_that_are_slow_are_used},
+             {"each_direction_is_proved_by_itself", each_direction_is_proved_by_itself})
