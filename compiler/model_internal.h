@@ -44,6 +44,8 @@ struct bw_model_entry {
     bw_tensor *tensors; /* computed ones */
     uint32_t tensor_count;
     struct bw_output_row *outputs;
+    struct bw_onnx_index_check *index_checks; /* of inputs, before each run */
+    size_t index_check_count;
     struct bw_plan *plan;
     uint64_t nodes;
     uint64_t last_used; /* number of the run */

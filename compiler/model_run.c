@@ -35,6 +35,7 @@ static void entry_free(struct bw_model *model, struct bw_model_entry *entry)
     free(entry->outputs);
     free(entry->graph_inputs);
     free(entry->tensors);
+    free(entry->index_checks);
     free(entry);
 }
 
@@ -354,6 +355,10 @@ static int entry_make(struct import *import, struct bw_device *device, const str
     }
     entry->graph = import->session.graph;
     import->session.graph = NULL;
+    entry->index_checks = import->session.index_checks.data;
+    entry->index_check_count = import->session.index_checks.count;
+    import->session.index_checks.data = NULL;
+    import->session.index_checks.count = import->session.index_checks.capacity = 0;
     *result = entry;
     return 0;
 }
@@ -404,6 +409,9 @@ static int entry_run(struct bw_model *model, struct bw_model_entry *entry, const
     bool *taken = calloc((size_t)entry->tensor_count + 1, sizeof *taken);
     struct bw_value *values = calloc((size_t)model->output_count + 1, sizeof *values);
     int rc = data && taken && values ? 0 : bw_fail(err, -ENOMEM, "model", "outputs");
+    for (size_t i = 0; !rc && i < entry->index_check_count; i++)
+        rc = bw_onnx_indexes_within(model->proto, &entry->index_checks[i],
+                                    &inputs[entry->index_checks[i].model_input].array, err);
     if (!rc && entry->tensor_count)
         rc = entry_compute(model, entry, inputs, data, err);
     bool ignored = false;

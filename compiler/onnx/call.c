@@ -333,6 +333,22 @@ uint32_t bw_onnx_axis(struct bw_onnx_call *c, int64_t axis, uint32_t rank)
     return (uint32_t)(axis < 0 ? axis + rank : axis);
 }
 
+struct bw_onnx_ints bw_onnx_list_in(struct bw_onnx_call *c, uint32_t input)
+{
+    struct bw_onnx_ints list = bw_onnx_ints_in(c, input);
+    if (!c->rc && c->inputs[input]->rank != 1)
+        bw_onnx_fail(c, -EINVAL, "input %u must be a list, but has rank %u", input, c->inputs[input]->rank);
+    return list;
+}
+
+uint32_t bw_onnx_axes_once(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank)
+{
+    uint32_t mask = bw_onnx_axes(c, axes, rank);
+    if (!c->rc && (uint64_t)__builtin_popcount(mask) != axes.count)
+        bw_onnx_fail(c, -EINVAL, "an axis is there twice");
+    return mask;
+}
+
 uint32_t bw_onnx_axes(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank)
 {
     uint32_t mask = 0;

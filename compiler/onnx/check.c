@@ -346,5 +346,10 @@ int bw_onnx_check(struct bw_onnx_model *model, struct bw_err *err)
     int rc = check_versions(&k);
     if (!rc)
         rc = check_functions(&k);
-    return rc ? rc : check_graph(&k, &model->graph, NULL);
+    if (!rc)
+        rc = check_graph(&k, &model->graph, NULL);
+    if (!rc && !model->graph.output_count)
+        rc = bw_fail(err, -EBADMSG, "onnx", "byte %llu: graph '%s' has no outputs",
+                     (unsigned long long)model->graph.offset, bw_onnx_text(model->graph.name).text);
+    return rc;
 }

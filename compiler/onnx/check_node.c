@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "compiler/onnx/check.h"
 #include "compiler/onnx/schema.h"
 
@@ -123,6 +124,56 @@ static int check_attributes(const struct bw_onnx_checker *k, const struct bw_onn
     return 0;
 }
 
+/* ---- words ---- */
+
+/* Attributes that are one of a few words. op NULL: of every op. Older versions know fewer of them; the newer
+ * ones mean nothing else there. */
+static const struct {
+    const char *op, *attribute, *words;
+} words[] = {
+    {NULL, "auto_pad", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"BitShift", "direction", "LEFT RIGHT"},
+    {"DepthToSpace", "mode", "DCR CRD"},
+    {"Gelu", "approximate", "none tanh"},
+    {"GridSample", "mode", "bilinear linear nearest bicubic cubic"},
+    {"GridSample", "padding_mode", "zeros border reflection"},
+    {"GRU", "direction", "forward reverse bidirectional"},
+    {"LSTM", "direction", "forward reverse bidirectional"},
+    {"RNN", "direction", "forward reverse bidirectional"},
+    {"Momentum", "mode", "standard nesterov"},
+    {"NegativeLogLikelihoodLoss", "reduction", "none sum mean"},
+    {"SoftmaxCrossEntropyLoss", "reduction", "none sum mean"},
+    {"Pad", "mode", "constant reflect edge wrap"},
+    {"Resize", "coordinate_transformation_mode",
+     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_half_pixel_for_nn "
+     "tf_crop_and_resize"},
+    {"Resize", "keep_aspect_ratio_policy", "stretch not_larger not_smaller"},
+    {"Resize", "mode", "nearest linear cubic"},
+    {"Resize", "nearest_mode", "round_prefer_floor round_prefer_ceil floor ceil"},
+    {"Upsample", "mode", "nearest linear bilinear"},
+    {"RoiAlign", "mode", "avg max"},
+    {"RoiAlign", "coordinate_transformation_mode", "half_pixel output_half_pixel"},
+    {"ScatterElements", "reduction", "none add mul max min"},
+    {"ScatterND", "reduction", "none add mul max min"},
+    {"StringNormalizer", "case_change_action", "NONE LOWER UPPER"},
+    {"TfIdfVectorizer", "mode", "TF IDF TFIDF"},
+};
+
+static int check_words(const struct bw_onnx_checker *k, const struct bw_onnx_node *node,
+                       const struct bw_onnx_attribute *attribute)
+{
+    struct bw_onnx_word word;
+    for (size_t i = 0; i < BW_COUNT_OF(words); i++) {
+        if ((words[i].op && !bw_onnx_equals(node->op_type, words[i].op)) ||
+            !bw_onnx_equals(attribute->name, words[i].attribute))
+            continue;
+        if (!attribute_find(words[i].words, attribute->s, &word))
+            return bw_onnx_check_fail(k, node, -EBADMSG, "attribute '%s' is '%s', none of %s",
+                                      words[i].attribute, bw_onnx_text(attribute->s).text, words[i].words);
+    }
+    return 0;
+}
+
 /* ---- nodes ---- */
 
 static int check_function(const struct bw_onnx_checker *k, const struct bw_onnx_node *node)
@@ -142,7 +193,12 @@ static int check_schema(const struct bw_onnx_checker *k, const struct bw_onnx_no
     if (!rc)
         rc = check_parameters(k, node, "outputs", node->outputs, node->output_count, schema->outputs,
                               schema->outputs_min);
-    return rc ? rc : check_attributes(k, node, schema->attributes);
+    if (!rc)
+        rc = check_attributes(k, node, schema->attributes);
+    for (uint32_t i = 0; !rc && i < node->attribute_count; i++)
+        if (node->attributes[i].type == BW_ONNX_ATTR_STRING && !node->attributes[i].reference.size_bytes)
+            rc = check_words(k, node, &node->attributes[i]);
+    return rc;
 }
 
 int bw_onnx_check_node(struct bw_onnx_checker *k, struct bw_onnx_node *node)

@@ -73,6 +73,23 @@ struct bw_onnx_frame {
     const struct bw_onnx_function *function;
 };
 
+/* What indexes may be: element i of them lies below sizes[i % period]. */
+struct bw_onnx_limits {
+    uint32_t period;
+    int64_t sizes[BW_TENSOR_RANK_MAX];
+    bool from_end; /* negative ones count from the end */
+    bool has_exempt;
+    int64_t exempt; /* a value that stands for none */
+};
+
+/* An input of the model that holds indexes, to be looked at in each run. */
+struct bw_onnx_index_check {
+    const struct bw_onnx_node *node;
+    int64_t opset;
+    uint32_t input, model_input; /* of the node; of the model */
+    struct bw_onnx_limits limits;
+};
+
 struct bw_onnx_session {
     struct bw_onnx_model *proto;
     struct bw_tensor_graph *graph;
@@ -87,6 +104,7 @@ struct bw_onnx_session {
     BW_VEC(void *) owned; /* host data, freed with the session */
     BW_VEC(struct bw_onnx_session_input) inputs;
     BW_VEC(struct bw_onnx_value *) pinned; /* values that op functions hold across subgraphs */
+    BW_VEC(struct bw_onnx_index_check) index_checks;
     struct bw_onnx_scope *scope;
     const struct bw_onnx_frame *frame;
     const struct bw_onnx_opsets *opsets;
@@ -186,6 +204,14 @@ int bw_onnx_check_types(struct bw_onnx_call *c);
 int bw_onnx_check_declared(struct bw_onnx_call *c, const struct bw_onnx_graph *graph, bw_symbol symbol,
                            const struct bw_onnx_value *value, bool shapes);
 
+/* ---- indexes.c ---- */
+/* Refuses indexes out of range (-ERANGE) where they are known now; those that a model input brings with each
+ * run are noted in the session. */
+int bw_onnx_check_indexes(struct bw_onnx_call *c, uint32_t input, const struct bw_onnx_limits *limits);
+int bw_onnx_check_index(struct bw_onnx_call *c, uint32_t input, int64_t size); /* -size .. size - 1 */
+int bw_onnx_indexes_within(const struct bw_onnx_model *proto, const struct bw_onnx_index_check *check,
+                           const struct bw_array *indexes, struct bw_err *err);
+
 /* ---- call.c: what op functions read and write ---- */
 /* Records an error that names node, op and opset. Returns code. */
 int bw_onnx_fail(struct bw_onnx_call *c, int code, const char *format, ...)
@@ -221,6 +247,8 @@ const struct bw_onnx_graph *bw_onnx_graph_attribute(struct bw_onnx_call *c, cons
 /* Values of an input that decide something, as int64 or double, in the session's memory. */
 struct bw_onnx_ints bw_onnx_ints_in(struct bw_onnx_call *c, uint32_t input);
 const double *bw_onnx_doubles_in(struct bw_onnx_call *c, uint32_t input, uint64_t *count);
+/* The same of an input that must have rank 1. */
+struct bw_onnx_ints bw_onnx_list_in(struct bw_onnx_call *c, uint32_t input);
 /* An input if it is there, else an attribute: what has moved from one to the other. */
 struct bw_onnx_ints bw_onnx_ints_either(struct bw_onnx_call *c, uint32_t input, const char *name);
 /* Values of an input as data: host pointer in inputs[input]->host, its dtype and dims beside it. */
@@ -231,6 +259,8 @@ int bw_onnx_decide_int(struct bw_onnx_call *c, struct bw_onnx_value *value, int6
 /* -rank .. rank-1 to 0 .. rank-1; out of range is an error, and gives 0. */
 uint32_t bw_onnx_axis(struct bw_onnx_call *c, int64_t axis, uint32_t rank);
 uint32_t bw_onnx_axes(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank); /* as a mask */
+/* The same where each counts: one that is there twice is an error. */
+uint32_t bw_onnx_axes_once(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank);
 void *bw_onnx_alloc(struct bw_onnx_call *c, uint64_t count,
                     uint64_t size_bytes); /* session's memory, zeroed; NULL: error recorded */
 /* Element i of a host array, any dtype. */

@@ -29,7 +29,9 @@ static int gather(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0), index = bw_onnx_in(c, 1);
     uint32_t axis = bw_onnx_axis(c, bw_onnx_int(c, "axis", 0), bw_tensor_rank(c->g, x));
-    return c->rc ? c->rc : bw_onnx_out(c, 0, bw_onnx_take(c, x, axis, index));
+    if (c->rc || bw_onnx_check_index(c, 1, dims_of(c, x)[axis]))
+        return c->rc;
+    return bw_onnx_out(c, 0, bw_onnx_take(c, x, axis, index));
 }
 
 static int gather_elements(struct bw_onnx_call *c)
@@ -39,9 +41,22 @@ static int gather_elements(struct bw_onnx_call *c)
     if (c->rc || bw_tensor_rank(c->g, index) != rank)
         return bw_onnx_fail(c, -EINVAL, "data of rank %u, indices of rank %u", rank,
                             bw_tensor_rank(c->g, index));
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < rank; i++) {
+        if (i != axis && dims_of(c, index)[i] > dims_of(c, x)[i])
+            return bw_onnx_fail(c, -EINVAL, "indices are larger than data along axis %u", i);
         indexes[i] = i == axis ? index : bw_tensor_indexes(c->g, BW_I64, rank, dims_of(c, index), i);
+    }
+    if (bw_onnx_check_index(c, 1, dims_of(c, x)[axis]))
+        return c->rc;
     return bw_onnx_out(c, 0, bw_tensor_gather_nd(c->g, x, indexes));
+}
+
+/* Indexes in rows of k, for axes of these dims. */
+static int check_rows(struct bw_onnx_call *c, uint32_t input, const int64_t *dims, int64_t k)
+{
+    struct bw_onnx_limits limits = {.period = (uint32_t)k, .from_end = true};
+    memcpy(limits.sizes, dims, (size_t)k * sizeof *dims);
+    return bw_onnx_check_indexes(c, input, &limits);
 }
 
 /* data [batch.., d..], indices [batch.., i.., k]: out [batch.., i.., d[k:]..] */
@@ -56,6 +71,12 @@ static int gather_nd(struct bw_onnx_call *c)
     int64_t k = dims_of(c, index)[index_rank - 1], kept = rank - batch - k, out_rank = index_rank - 1 + kept;
     if (k < 0 || kept < 0 || out_rank > BW_TENSOR_RANK_MAX)
         return bw_onnx_fail(c, -EINVAL, "%lld indices for data of rank %u", (long long)k, rank);
+    for (int64_t i = 0; i < batch; i++)
+        if (dims_of(c, index)[i] != dims_of(c, x)[i])
+            return bw_onnx_fail(c, -EINVAL, "batch dimension %lld is %lld in data and %lld in indices",
+                                (long long)i, (long long)dims_of(c, x)[i], (long long)dims_of(c, index)[i]);
+    if (check_rows(c, 1, dims_of(c, x) + batch, k))
+        return c->rc;
     for (int64_t i = 0; i < out_rank; i++) {
         out[i] = i < index_rank - 1 ? dims_of(c, index)[i] : dims_of(c, x)[rank - out_rank + i];
         column[i] = i < index_rank - 1 ? out[i] : 1;
@@ -147,6 +168,10 @@ static int scatter_elements(struct bw_onnx_call *c)
     if (c->rc || bw_tensor_rank(c->g, index) != rank || bw_tensor_rank(c->g, updates) != rank ||
         rank + 1 > BW_TENSOR_RANK_MAX)
         return bw_onnx_fail(c, -EINVAL, "data, indices and updates have different ranks");
+    if (memcmp(dims_of(c, index), dims_of(c, updates), rank * sizeof(int64_t)) != 0)
+        return bw_onnx_fail(c, -EINVAL, "indices and updates have different shapes");
+    if (bw_onnx_check_index(c, 1, dims_of(c, data)[axis]))
+        return c->rc;
     int64_t dims[BW_TENSOR_RANK_MAX], spread[BW_TENSOR_RANK_MAX], column[BW_TENSOR_RANK_MAX],
         count = dims_of(c, index)[axis];
     memcpy(dims, dims_of(c, data), rank * sizeof *dims);
@@ -203,6 +228,14 @@ static int scatter_nd(struct bw_onnx_call *c)
         *(i < k ? &slices : &slice) *= dims[i];
     for (uint32_t i = 0; i + 1 < index_rank; i++)
         rows *= dims_of(c, index)[i];
+    bool fits = index_rank - 1 + rank - k == bw_tensor_rank(c->g, updates);
+    for (uint32_t i = 0; fits && i < bw_tensor_rank(c->g, updates); i++)
+        fits = dims_of(c, updates)[i] ==
+               (i + 1 < index_rank ? dims_of(c, index)[i] : dims[i + 1 - index_rank + k]);
+    if (!fits)
+        return bw_onnx_fail(c, -EINVAL, "updates do not have the shape that data and indices give");
+    if (check_rows(c, 1, dims, k))
+        return c->rc;
     if (!rows || !slices || !slice)
         return bw_onnx_out(c, 0, data);
     bw_tensor number = slice_numbers(c, index, rows, k, dims);

@@ -33,12 +33,21 @@ static int gemm(struct bw_onnx_call *c)
     if (c->rc)
         return c->rc;
     bw_tensor y = scaled(c, bw_tensor_matmul(c->g, a, b), bw_onnx_float(c, "alpha", 1));
-    if (bw_onnx_has(c, 2))
+    if (y.id && bw_onnx_has(c, 2)) {
+        int64_t dims[] = {bw_tensor_dims(c->g, y)[0], bw_tensor_dims(c->g, y)[1]};
         y = bw_tensor_add(c->g, y, scaled(c, bw_onnx_in(c, 2), bw_onnx_float(c, "beta", 1)));
+        if (y.id && (bw_tensor_rank(c->g, y) != 2 || memcmp(bw_tensor_dims(c->g, y), dims, sizeof dims) != 0))
+            return bw_onnx_fail(c, -EINVAL, "input 2 does not broadcast to the product's [%lld,%lld]",
+                                (long long)dims[0], (long long)dims[1]);
+    }
     return bw_onnx_out(c, 0, y);
 }
 
 /* ---- windows ---- */
+
+enum {
+    LARGE = 1 << 20
+}; /* of kernels, strides, pads, groups: times the longest axis, still within 64 bits */
 
 static bool list_read(struct bw_onnx_call *c, const char *name, uint32_t count, int64_t absent, int64_t *list)
 {
@@ -65,6 +74,40 @@ static void pad_same(struct bw_onnx_window *w, const int64_t *size, bool upper)
     }
 }
 
+/* Each number of a list within its range. */
+static bool list_within(struct bw_onnx_call *c, const char *name, const int64_t *list, uint32_t count,
+                        int64_t least, int64_t most)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] < least || list[i] > most) {
+            bw_onnx_fail(c, -EINVAL, "%s has %lld, which is not within %lld and %lld", name,
+                         (long long)list[i], (long long)least, (long long)most);
+            return false;
+        }
+    return true;
+}
+
+/* kernel_shape, or that of the weights; where both are there they are the same. */
+static bool kernel_read(struct bw_onnx_call *c, const int64_t *weights, struct bw_onnx_window *w)
+{
+    bool given = bw_onnx_ints(c, "kernel_shape").count;
+    if (!weights && !given) {
+        bw_onnx_fail(c, -EINVAL, "no kernel_shape");
+        return false;
+    }
+    if (!list_read(c, "kernel_shape", w->spatial, 1, w->kernel))
+        return false;
+    for (uint32_t i = 0; weights && i < w->spatial; i++) {
+        if (given && w->kernel[i] != weights[i]) {
+            bw_onnx_fail(c, -EINVAL, "kernel_shape has %lld for axis %u, but the weights have %lld",
+                         (long long)w->kernel[i], i, (long long)weights[i]);
+            return false;
+        }
+        w->kernel[i] = weights[i];
+    }
+    return true;
+}
+
 int bw_onnx_window_read(struct bw_onnx_call *c, const int64_t *dims, uint32_t rank, const int64_t *kernel,
                         struct bw_onnx_window *w)
 {
@@ -75,29 +118,19 @@ int bw_onnx_window_read(struct bw_onnx_call *c, const int64_t *dims, uint32_t ra
     bool fine = list_read(c, "strides", w->spatial, 1, w->stride) &&
                 list_read(c, "dilations", w->spatial, 1, w->dilation) &&
                 list_read(c, "pads", 2 * w->spatial, 0, pads);
-    if (fine && !kernel && !bw_onnx_ints(c, "kernel_shape").count)
-        return bw_onnx_fail(c, -EINVAL, "no kernel_shape");
-    fine = fine && list_read(c, "kernel_shape", w->spatial, 1, w->kernel);
+    fine = fine && kernel_read(c, kernel, w) && list_within(c, "strides", w->stride, w->spatial, 1, LARGE) &&
+           list_within(c, "dilations", w->dilation, w->spatial, 1, LARGE) &&
+           list_within(c, "kernel_shape", w->kernel, w->spatial, 1, LARGE) &&
+           list_within(c, "pads", pads, 2 * w->spatial, 0, LARGE);
     if (!fine)
         return c->rc;
-    if (kernel)
-        memcpy(w->kernel, kernel, w->spatial * sizeof *kernel);
-    for (uint32_t i = 0; i < w->spatial; i++) {
-        enum {
-            LARGE = 1 << 20
-        }; /* of kernels, strides, pads: times the longest axis, still within 64 bits */
-        w->low[i] = pads[i];
-        w->high[i] = pads[w->spatial + i];
-        if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 || w->stride[i] > LARGE ||
-            w->dilation[i] > LARGE || w->kernel[i] > LARGE || w->low[i] < -LARGE || w->low[i] > LARGE ||
-            w->high[i] < -LARGE || w->high[i] > LARGE)
-            return bw_onnx_fail(c, -EINVAL, "strides, dilations, kernel or pads out of range");
-    }
     bool upper = bw_onnx_string_is(c, "auto_pad", "SAME_UPPER", false),
-         lower = bw_onnx_string_is(c, "auto_pad", "SAME_LOWER", false);
-    if (!upper && !lower && !bw_onnx_string_is(c, "auto_pad", "NOTSET", true) &&
-        !bw_onnx_string_is(c, "auto_pad", "VALID", true))
-        return bw_onnx_fail(c, -EINVAL, "auto_pad is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER");
+         lower = bw_onnx_string_is(c, "auto_pad", "SAME_LOWER", false),
+         none = bw_onnx_string_is(c, "auto_pad", "VALID", false);
+    for (uint32_t i = 0; i < w->spatial; i++) {
+        w->low[i] = none ? 0 : pads[i];
+        w->high[i] = none ? 0 : pads[w->spatial + i];
+    }
     w->same = upper || lower;
     w->same_upper = upper;
     if (w->same)
@@ -105,22 +138,61 @@ int bw_onnx_window_read(struct bw_onnx_call *c, const int64_t *dims, uint32_t ra
     return c->rc;
 }
 
+static int64_t reach_of(const struct bw_onnx_window *w, uint32_t axis)
+{
+    return w->dilation[axis] * (w->kernel[axis] - 1) + 1;
+}
+
+/* Channels, groups and bias of a convolution; x [N, C, ..], weight [M, C/group, ..] or, transposed, [C,
+ * M/group, ..]. */
+static int channels_check(struct bw_onnx_call *c, bw_tensor x, bw_tensor weight, bw_tensor bias,
+                          bool transposed, int64_t *groups)
+{
+    const int64_t *d = bw_tensor_dims(c->g, x), *k = bw_tensor_dims(c->g, weight);
+    int64_t group = *groups = bw_onnx_int(c, "group", 1);
+    if (c->rc || group < 1 || group > LARGE || d[1] % group)
+        return bw_onnx_fail(c, -EINVAL, "group %lld does not divide %lld input channels", (long long)group,
+                            (long long)d[1]);
+    if (!transposed && k[0] % group)
+        return bw_onnx_fail(c, -EINVAL, "group %lld does not divide %lld output channels", (long long)group,
+                            (long long)k[0]);
+    if (transposed ? k[0] != d[1] : k[1] != d[1] / group)
+        return bw_onnx_fail(c, -EINVAL, "weights for %lld input channels of %lld in %lld groups",
+                            (long long)(transposed ? k[0] : k[1] * group), (long long)d[1], (long long)group);
+    int64_t channels = transposed ? k[1] * group : k[0];
+    if (bias.id && (bw_tensor_rank(c->g, bias) != 1 || bw_tensor_dims(c->g, bias)[0] != channels))
+        return bw_onnx_fail(c, -EINVAL, "the bias is no list of %lld numbers", (long long)channels);
+    return 0;
+}
+
+int bw_onnx_conv_read(struct bw_onnx_call *c, bw_tensor x, bw_tensor weight, bw_tensor bias,
+                      struct bw_onnx_window *w, int64_t *groups)
+{
+    if (c->rc || bw_tensor_rank(c->g, x) != bw_tensor_rank(c->g, weight))
+        return bw_onnx_fail(c, -EINVAL, "input and weight have different ranks");
+    const int64_t *dims = bw_tensor_dims(c->g, x);
+    if (bw_onnx_window_read(c, dims, bw_tensor_rank(c->g, x), bw_tensor_dims(c->g, weight) + 2, w) ||
+        channels_check(c, x, weight, bias, false, groups))
+        return c->rc;
+    for (uint32_t i = 0; i < w->spatial; i++) {
+        int64_t padded = dims[2 + i] + w->low[i] + w->high[i];
+        if (padded < reach_of(w, i) && dims[2 + i])
+            return bw_onnx_fail(c, -EINVAL, "a kernel of %lld does not fit into %lld padded elements",
+                                (long long)reach_of(w, i), (long long)padded);
+    }
+    return 0;
+}
+
 static int conv(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0), weight = bw_onnx_in(c, 1),
               bias = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
     struct bw_onnx_window w;
-    if (bw_tensor_rank(c->g, x) != bw_tensor_rank(c->g, weight))
-        return bw_onnx_fail(c, -EINVAL, "input and weight have different ranks");
-    if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x),
-                            bw_tensor_dims(c->g, weight) + 2, &w))
+    struct bw_conv description = {
+        .stride = w.stride, .dilation = w.dilation, .pad_low = w.low, .pad_high = w.high};
+    if (bw_onnx_conv_read(c, x, weight, bias, &w, &description.groups))
         return c->rc;
-    struct bw_conv description = {.spatial = w.spatial,
-                                  .stride = w.stride,
-                                  .dilation = w.dilation,
-                                  .pad_low = w.low,
-                                  .pad_high = w.high,
-                                  .groups = bw_onnx_int(c, "group", 1)};
+    description.spatial = w.spatial;
     return bw_onnx_out(c, 0, bw_tensor_conv(c->g, x, weight, bias, &description));
 }
 
@@ -141,31 +213,56 @@ static void transposed_pads(struct bw_onnx_window *w, const int64_t *size, struc
     }
 }
 
+/* output_padding and output_shape: what is added at the end is less than a step of the kernel, and something
+ * is left when the pads are cut off. */
+static int transposed_check(struct bw_onnx_call *c, const struct bw_onnx_window *w, const int64_t *size,
+                            const int64_t *extra)
+{
+    for (uint32_t i = 0; i < w->spatial; i++) {
+        int64_t step = w->stride[i] > w->dilation[i] ? w->stride[i] : w->dilation[i];
+        int64_t out = w->stride[i] * (size[i] - 1) + extra[i] + reach_of(w, i) - w->low[i] - w->high[i];
+        if (extra[i] < 0 || extra[i] >= step)
+            return bw_onnx_fail(c, -EINVAL, "output_padding %lld of axis %u is not below stride or dilation",
+                                (long long)extra[i], i);
+        if (out < 1 && size[i])
+            return bw_onnx_fail(c, -EINVAL, "output axis %u would have %lld elements", i, (long long)out);
+        if (w->low[i] + w->high[i] <= -step)
+            return bw_onnx_fail(c, -EINVAL,
+                                "output_shape has %lld for axis %u, which this kernel does not reach",
+                                (long long)out, i);
+    }
+    return 0;
+}
+
 static int conv_transpose(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0), weight = bw_onnx_in(c, 1),
               bias = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
     struct bw_onnx_window w;
     int64_t extra[BW_ONNX_SPATIAL_MAX];
-    if (bw_tensor_rank(c->g, x) != bw_tensor_rank(c->g, weight))
-        return bw_onnx_fail(c, -EINVAL, "input and weight have different ranks");
-    if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x),
-                            bw_tensor_dims(c->g, weight) + 2, &w) ||
-        !list_read(c, "output_padding", w.spatial, 0, extra))
-        return c->rc;
-    struct bw_onnx_ints output_shape = bw_onnx_ints(c, "output_shape");
-    if (output_shape.count && output_shape.count < w.spatial)
-        return bw_onnx_fail(c, -EINVAL, "output_shape has %llu numbers",
-                            (unsigned long long)output_shape.count);
-    if (output_shape.count || w.same)
-        transposed_pads(&w, bw_tensor_dims(c->g, x) + 2, output_shape, extra);
-    struct bw_conv description = {.spatial = w.spatial,
-                                  .stride = w.stride,
+    struct bw_conv description = {.stride = w.stride,
                                   .dilation = w.dilation,
                                   .pad_low = w.low,
                                   .pad_high = w.high,
-                                  .output_padding = extra,
-                                  .groups = bw_onnx_int(c, "group", 1)};
+                                  .output_padding = extra};
+    if (bw_tensor_rank(c->g, x) != bw_tensor_rank(c->g, weight))
+        return bw_onnx_fail(c, -EINVAL, "input and weight have different ranks");
+    const int64_t *dims = bw_tensor_dims(c->g, x);
+    if (bw_onnx_window_read(c, dims, bw_tensor_rank(c->g, x), bw_tensor_dims(c->g, weight) + 2, &w) ||
+        !list_read(c, "output_padding", w.spatial, 0, extra) ||
+        channels_check(c, x, weight, bias, true, &description.groups))
+        return c->rc;
+    struct bw_onnx_ints output_shape = bw_onnx_ints(c, "output_shape");
+    if (output_shape.count &&
+        (output_shape.count != w.spatial ||
+         !list_within(c, "output_shape", output_shape.data, w.spatial, 1, 1ll << BW_ONNX_SIZE_MAX_LOG2)))
+        return bw_onnx_fail(c, -EINVAL, "output_shape has %llu numbers, not %u",
+                            (unsigned long long)output_shape.count, w.spatial);
+    if (output_shape.count || w.same)
+        transposed_pads(&w, dims + 2, output_shape, extra);
+    if (transposed_check(c, &w, dims + 2, extra))
+        return c->rc;
+    description.spatial = w.spatial;
     return bw_onnx_out(c, 0, bw_tensor_conv_transpose(c->g, x, weight, bias, &description));
 }
 
@@ -191,16 +288,24 @@ static void pad_for_ceil(struct bw_onnx_window *w, const int64_t *size)
 static int pad_for_one(struct bw_onnx_call *c, struct bw_onnx_window *w, const int64_t *size)
 {
     for (uint32_t i = 0; i < w->spatial && !w->same; i++) {
-        int64_t reach = w->dilation[i] * (w->kernel[i] - 1) + 1,
-                room = size[i] + w->low[i] + w->high[i] - reach;
+        int64_t room = size[i] + w->low[i] + w->high[i] - reach_of(w, i);
         if (room >= 0 || size[i] == 0)
             continue;
-        if (room < -w->stride[i])
+        if (room <= -w->stride[i])
             return bw_onnx_fail(c, -EINVAL, "a window of %lld does not fit into %lld padded elements",
-                                (long long)reach, (long long)(room + reach));
-        if (room > -w->stride[i])
-            w->high[i] -= room;
+                                (long long)reach_of(w, i), (long long)(room + reach_of(w, i)));
+        w->high[i] -= room;
     }
+    return 0;
+}
+
+/* Windows that lie in the padding altogether have no largest element and no mean. */
+static int pool_pads_check(struct bw_onnx_call *c, const struct bw_onnx_window *w)
+{
+    for (uint32_t i = 0; i < w->spatial; i++)
+        if (w->low[i] >= reach_of(w, i) || w->high[i] >= reach_of(w, i))
+            return bw_onnx_fail(c, -EINVAL, "pads %lld and %lld of axis %u are not below the window's %lld",
+                                (long long)w->low[i], (long long)w->high[i], i, (long long)reach_of(w, i));
     return 0;
 }
 
@@ -229,6 +334,8 @@ static uint32_t window_mask(const struct bw_onnx_window *w)
 static int pool_read(struct bw_onnx_call *c, bw_tensor x, struct bw_onnx_window *w)
 {
     int rc = bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x), NULL, w);
+    if (!rc)
+        rc = pool_pads_check(c, w);
     if (!rc && bw_onnx_int(c, "ceil_mode", 0) && !w->same)
         pad_for_ceil(w, bw_tensor_dims(c->g, x) + 2);
     return rc ? rc : pad_for_one(c, w, bw_tensor_dims(c->g, x) + 2);
@@ -262,14 +369,16 @@ static int max_pool(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0);
     struct bw_onnx_window w;
+    int64_t order = bw_onnx_int(c, "storage_order", 0);
+    if (order != 0 && order != 1)
+        return bw_onnx_fail(c, -EINVAL, "storage_order %lld is neither 0 nor 1", (long long)order);
     if (pool_read(c, x, &w))
         return c->rc;
     bw_tensor windows = window_view(c, x, &w, lowest(bw_tensor_dtype(c->g, x)));
     bw_tensor max = bw_tensor_reduce_max(c->g, windows, window_mask(&w), true),
               flat = bw_tensor_reduce_max(c->g, windows, window_mask(&w), false);
     if (bw_onnx_wants(c, 1)) { /* the first place of the maximum */
-        bw_tensor numbers = element_numbers(c, bw_tensor_rank(c->g, x), bw_tensor_dims(c->g, x),
-                                            bw_onnx_int(c, "storage_order", 0));
+        bw_tensor numbers = element_numbers(c, bw_tensor_rank(c->g, x), bw_tensor_dims(c->g, x), order);
         bw_tensor never = bw_tensor_scalar_int(c->g, BW_I64, INT64_MAX);
         numbers = window_view(c, numbers, &w, 0x1p40); /* larger than any number of an element */
         numbers = bw_tensor_where(c->g, bw_tensor_equal(c->g, windows, max), numbers, never);
@@ -282,7 +391,8 @@ static int average_pool(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0);
     struct bw_onnx_window w;
-    if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x), NULL, &w))
+    if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x), NULL, &w) ||
+        pool_pads_check(c, &w))
         return c->rc;
     const int64_t *size = bw_tensor_dims(c->g, x) + 2;
     bool ceil = bw_onnx_int(c, "ceil_mode", 0) && !w.same;
@@ -366,6 +476,9 @@ static int max_unpool(struct bw_onnx_call *c)
         values *= i < 2 ? 1 : size;
         pixels *= i < 2 ? 1 : out[i];
     }
+    struct bw_onnx_limits limits = {.period = 1, .sizes = {out[0] * out[1] * pixels}};
+    if (bw_onnx_check_indexes(c, 1, &limits))
+        return c->rc;
     int64_t place_dims[] = {out[0], out[1], 1, values},
             pixel_dims[] = {out[0], out[1], pixels, 1}; /* [N, C, pixels, values] */
     bw_tensor wanted = bw_tensor_reshape(c->g, places, 4, place_dims);

@@ -17,6 +17,10 @@ struct bw_onnx_window {
  * Returns c->rc. */
 int bw_onnx_window_read(struct bw_onnx_call *c, const int64_t *dims, uint32_t rank, const int64_t *kernel,
                         struct bw_onnx_window *w);
+/* The same for a convolution of x by weight, and its groups; bias may be 0. What does not fit together is
+ * refused by name. Returns c->rc. */
+int bw_onnx_conv_read(struct bw_onnx_call *c, bw_tensor x, bw_tensor weight, bw_tensor bias,
+                      struct bw_onnx_window *w, int64_t *groups);
 /* x [N, C, spatial..] padded. */
 bw_tensor bw_onnx_window_pad(struct bw_onnx_call *c, bw_tensor x, const struct bw_onnx_window *w,
                              double value);

@@ -1,5 +1,6 @@
 /* Quantised arithmetic: integers with a scale and a zero point. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -27,6 +28,18 @@ static bw_tensor saturated(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_p
     return bw_tensor_cast(c->g, dtype, x);
 }
 
+/* Constant scales are numbers: with NaN or infinity every element would be lost. */
+static int scale_check(struct bw_onnx_call *c, uint32_t input)
+{
+    const struct bw_onnx_value *value = bw_onnx_has(c, input) ? c->inputs[input] : NULL;
+    for (int64_t i = 0; value && value->fixed && i < value->elements; i++) {
+        double scale = bw_onnx_host_double(value->dtype, value->host, i);
+        if (!isfinite(scale))
+            return bw_onnx_fail(c, -EINVAL, "scale %g of input %u", scale, input);
+    }
+    return c->rc;
+}
+
 static uint32_t quantized_axis(struct bw_onnx_call *c, bw_tensor x, bw_tensor scale)
 {
     return bw_tensor_elements(c->g, scale) == 1
@@ -34,14 +47,38 @@ static uint32_t quantized_axis(struct bw_onnx_call *c, bw_tensor x, bw_tensor sc
                : bw_onnx_axis(c, bw_onnx_int(c, "axis", 1), bw_tensor_rank(c->g, x));
 }
 
+/* Attributes of newer versions that ask for more than one scale along an axis. */
+static int newer_check(struct bw_onnx_call *c)
+{
+    if (bw_onnx_int(c, "block_size", 0))
+        return bw_onnx_fail(c, -ENOTSUP, "scales of blocks (block_size)");
+    int64_t precision = bw_onnx_int(c, "precision", 0);
+    if (precision && bw_onnx_dtype_of(precision) != BW_F32)
+        return bw_onnx_fail(c, -ENOTSUP, "a division in %s (precision)", bw_onnx_dtype_name(precision));
+    return c->rc;
+}
+
+/* output_dtype, or what it is without. */
+static enum bw_dtype output_dtype(struct bw_onnx_call *c, enum bw_dtype absent)
+{
+    int64_t given = bw_onnx_int(c, "output_dtype", 0);
+    if (!given)
+        return absent;
+    if (bw_onnx_dtype_of(given) == BW_VOID)
+        bw_onnx_fail(c, -ENOTSUP, "output_dtype %s", bw_onnx_dtype_name(given));
+    return bw_onnx_dtype_of(given);
+}
+
 static int quantize_linear(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1),
               zero_point = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
     uint32_t rank = bw_tensor_rank(c->g, x), axis = quantized_axis(c, x, scale);
-    enum bw_dtype dtype = zero_point.id ? bw_tensor_dtype(c->g, zero_point) : BW_U8;
-    if (c->rc)
+    enum bw_dtype dtype = zero_point.id ? bw_tensor_dtype(c->g, zero_point) : output_dtype(c, BW_U8);
+    if (newer_check(c) || scale_check(c, 1))
         return c->rc;
+    if (output_dtype(c, dtype) != dtype)
+        return bw_onnx_fail(c, -EINVAL, "output_dtype is not that of the zero point");
     bw_tensor wide = bw_tensor_cast(c->g, BW_F32, x);
     wide = bw_tensor_div(c->g, wide, at_axis(c, bw_tensor_cast(c->g, BW_F32, scale), axis, rank));
     return bw_onnx_out(
@@ -63,11 +100,13 @@ static int dequantize_linear(struct bw_onnx_call *c)
     bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1),
               zero_point = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
     uint32_t axis = quantized_axis(c, x, scale);
-    if (c->rc)
+    enum bw_dtype dtype = output_dtype(c, bw_tensor_dtype(c->g, scale));
+    if (newer_check(c) || scale_check(c, 1))
         return c->rc;
     bw_tensor wide =
         bw_tensor_cast(c->g, bw_tensor_dtype(c->g, scale), centered(c, x, zero_point, axis, BW_I32));
-    return bw_onnx_out(c, 0, bw_tensor_mul(c->g, wide, at_axis(c, scale, axis, bw_tensor_rank(c->g, x))));
+    wide = bw_tensor_mul(c->g, wide, at_axis(c, scale, axis, bw_tensor_rank(c->g, x)));
+    return bw_onnx_out(c, 0, bw_tensor_cast(c->g, dtype, wide));
 }
 
 /* The range is widened to hold 0, so that 0 is represented exactly. */
@@ -112,7 +151,7 @@ static int qlinear_matmul(struct bw_onnx_call *c)
     bw_tensor a_scale = bw_onnx_in(c, 1), b_scale = bw_onnx_in(c, 4), y_scale = bw_onnx_in(c, 6),
               y_zero = bw_onnx_in(c, 7);
     uint32_t rank = bw_tensor_rank(c->g, product);
-    if (c->rc || rank < 2)
+    if (scale_check(c, 1) || scale_check(c, 4) || scale_check(c, 6) || rank < 2)
         return bw_onnx_fail(c, -EINVAL, "product of rank %u", rank);
     bw_tensor scale =
         bw_tensor_mul(c->g, at_axis(c, a_scale, rank - 2, rank), at_axis(c, b_scale, rank - 1, rank));
@@ -128,19 +167,10 @@ static bw_tensor integer_conv(struct bw_onnx_call *c, uint32_t x_input, uint32_t
 {
     bw_tensor x = bw_onnx_in(c, x_input), weight = bw_onnx_in(c, w_input);
     struct bw_onnx_window w;
-    if (c->rc || bw_tensor_rank(c->g, x) != bw_tensor_rank(c->g, weight)) {
-        bw_onnx_fail(c, -EINVAL, "input and weight have different ranks");
+    struct bw_conv conv = {.stride = w.stride, .dilation = w.dilation, .pad_low = w.low, .pad_high = w.high};
+    if (bw_onnx_conv_read(c, x, weight, bias, &w, &conv.groups))
         return (bw_tensor){0};
-    }
-    if (bw_onnx_window_read(c, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x),
-                            bw_tensor_dims(c->g, weight) + 2, &w))
-        return (bw_tensor){0};
-    struct bw_conv conv = {.spatial = w.spatial,
-                           .stride = w.stride,
-                           .dilation = w.dilation,
-                           .pad_low = w.low,
-                           .pad_high = w.high,
-                           .groups = bw_onnx_int(c, "group", 1)};
+    conv.spatial = w.spatial;
     return bw_tensor_conv(c->g, centered(c, x, optional_in(c, x_zero), 1, BW_I32),
                           centered(c, weight, optional_in(c, w_zero), 0, BW_I32), bias, &conv);
 }
@@ -156,7 +186,7 @@ static int qlinear_conv(struct bw_onnx_call *c)
     bw_tensor x_scale = bw_onnx_in(c, 1), w_scale = bw_onnx_in(c, 4), y_scale = bw_onnx_in(c, 6),
               y_zero = bw_onnx_in(c, 7);
     uint32_t rank = bw_tensor_rank(c->g, sum);
-    if (c->rc || !sum.id)
+    if (scale_check(c, 1) || scale_check(c, 4) || scale_check(c, 6) || !sum.id)
         return c->rc;
     bw_tensor scale = bw_tensor_mul(c->g, at_axis(c, x_scale, 1, rank), at_axis(c, w_scale, 1, rank));
     scale = bw_tensor_div(c->g, scale, at_axis(c, y_scale, 1, rank));

@@ -175,6 +175,10 @@ static int batch_normalization(struct bw_onnx_call *c)
     enum bw_dtype dtype = bw_tensor_dtype(c->g, x);
     if (rank < 2 || c->rc)
         return bw_onnx_fail(c, -EINVAL, "input of rank %u", rank);
+    for (uint32_t i = 1; i < 5; i++)
+        if (c->inputs[i]->rank != 1 || c->inputs[i]->elements != bw_tensor_dims(c->g, x)[1])
+            return bw_onnx_fail(c, -EINVAL, "input %u is no list of %lld numbers", i,
+                                (long long)bw_tensor_dims(c->g, x)[1]);
     if (bw_onnx_int(c, "training_mode", 0)) {
         bw_tensor batch_mean = bw_tensor_mean(c->g, x, others, false);
         bw_tensor batch_variance = variance_of(c, x, bw_tensor_mean(c->g, x, others, true), others, false);
@@ -323,6 +327,12 @@ static bw_tensor picked_loss(struct bw_onnx_call *c, bw_tensor logs, bw_tensor t
                      bw_tensor_rank(c->g, target));
         return zero;
     }
+    struct bw_onnx_limits limits = {.period = 1,
+                                    .sizes = {bw_tensor_dims(c->g, logs)[1]},
+                                    .has_exempt = ignore != NULL,
+                                    .exempt = ignore ? ignore->i : 0};
+    if (bw_onnx_check_indexes(c, 1, &limits))
+        return zero;
     for (uint32_t i = 0; i < rank; i++)
         indexes[i] =
             i == 1 ? target

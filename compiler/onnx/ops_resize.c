@@ -292,9 +292,13 @@ static int resize(struct bw_onnx_call *c)
             !spread_axes(c, axes, rank, roi + count / 2, count / 2, r.ends))
             return bw_onnx_fail(c, -EINVAL, "roi");
     }
+    count = 0;
     const double *scales = bw_onnx_has(c, scales_input) ? bw_onnx_doubles_in(c, scales_input, &count) : NULL;
     if (c->rc)
         return c->rc;
+    uint64_t sizes_count = bw_onnx_has(c, 3) ? (uint64_t)c->inputs[3]->elements : 0;
+    if (c->opset >= 11 && !count == !sizes_count)
+        return bw_onnx_fail(c, -EINVAL, "scales or sizes must be given, and not both");
     if (scales && count) {
         if (!spread_axes(c, axes, rank, scales, count, r.scales))
             return c->rc;

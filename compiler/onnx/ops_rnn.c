@@ -308,6 +308,9 @@ static int recurrent_read(struct bw_onnx_call *c, struct recurrent *n)
     n->batch = bw_tensor_dims(c->g, n->x)[1];
     n->inputs = bw_tensor_dims(c->g, n->x)[2];
     n->hidden = bw_tensor_dims(c->g, n->r)[2];
+    if (bw_onnx_int(c, "hidden_size", n->hidden) != n->hidden)
+        return bw_onnx_fail(c, -EINVAL, "hidden_size %lld, but R is for %lld",
+                            (long long)bw_onnx_int(c, "hidden_size", 0), (long long)n->hidden);
     n->reverse_only = bw_onnx_string_is(c, "direction", "reverse", false);
     n->directions = bw_onnx_string_is(c, "direction", "bidirectional", false) ? 2 : 1;
     n->linear_before_reset = bw_onnx_int(c, "linear_before_reset", 0);

@@ -15,7 +15,7 @@ static const int64_t *dims_of(struct bw_onnx_call *c, bw_tensor x)
 static int reshape(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0);
-    struct bw_onnx_ints shape = c->opset < 5 ? bw_onnx_ints(c, "shape") : bw_onnx_ints_in(c, 1);
+    struct bw_onnx_ints shape = c->opset < 5 ? bw_onnx_ints(c, "shape") : bw_onnx_list_in(c, 1);
     bool keeps_zero = bw_onnx_int(c, "allowzero", 0);
     int64_t dims[BW_TENSOR_RANK_MAX];
     if (shape.count > BW_TENSOR_RANK_MAX)
@@ -67,9 +67,9 @@ static int unsqueeze(struct bw_onnx_call *c)
     uint64_t rank = bw_tensor_rank(c->g, x) + axes.count;
     if (rank > BW_TENSOR_RANK_MAX)
         return bw_onnx_fail(c, -E2BIG, "rank %llu", (unsigned long long)rank);
-    uint32_t mask = bw_onnx_axes(c, axes, (uint32_t)rank);
+    uint32_t mask = bw_onnx_axes_once(c, axes, (uint32_t)rank);
     int64_t dims[BW_TENSOR_RANK_MAX];
-    for (uint32_t i = 0, from = 0; i < rank; i++)
+    for (uint32_t i = 0, from = 0; !c->rc && i < rank; i++)
         dims[i] = mask >> i & 1 ? 1 : dims_of(c, x)[from++];
     return bw_onnx_out(c, 0, bw_tensor_reshape(c->g, x, (uint32_t)rank, dims));
 }
@@ -109,7 +109,25 @@ static bw_tensor slice_axis(struct bw_onnx_call *c, bw_tensor x, uint32_t axis, 
     return bw_tensor_slice(c->g, x, starts, stops, steps);
 }
 
-/* Sizes from the attribute, from input 1, or equal parts (the last one smaller). */
+/* The sizes of all parts: as many as outputs, and all of the axis. */
+static int split_check(struct bw_onnx_call *c, struct bw_onnx_ints sizes, int64_t size)
+{
+    int64_t sum = 0;
+    if (sizes.count != c->output_count)
+        return bw_onnx_fail(c, -EINVAL, "sizes of %llu parts for %u outputs", (unsigned long long)sizes.count,
+                            c->output_count);
+    for (uint64_t i = 0; i < sizes.count; i++) {
+        if (sizes.data[i] < 0 || sizes.data[i] > size - sum)
+            return bw_onnx_fail(c, -EINVAL, "part %llu of size %lld does not fit into %lld",
+                                (unsigned long long)i, (long long)sizes.data[i], (long long)size);
+        sum += sizes.data[i];
+    }
+    return sum == size ? 0
+                       : bw_onnx_fail(c, -EINVAL, "parts of %lld elements together, not %lld", (long long)sum,
+                                      (long long)size);
+}
+
+/* Sizes from the attribute, from input 1, or equal parts (since opset 18 the last one may be smaller). */
 static int split(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0);
@@ -117,16 +135,16 @@ static int split(struct bw_onnx_call *c)
     struct bw_onnx_ints sizes = bw_onnx_ints_either(c, 1, "split");
     int64_t size = x.id && bw_tensor_rank(c->g, x) ? dims_of(c, x)[axis] : 0,
             parts = bw_onnx_int(c, "num_outputs", c->output_count);
-    if (parts < 1 || c->rc)
-        return bw_onnx_fail(c, -EINVAL, "%lld parts", (long long)parts);
+    if (c->rc || parts != c->output_count)
+        return bw_onnx_fail(c, -EINVAL, "%lld parts for %u outputs", (long long)parts, c->output_count);
+    if (sizes.given && split_check(c, sizes, size))
+        return c->rc;
+    if (!sizes.given && c->opset < 18 && size % parts)
+        return bw_onnx_fail(c, -EINVAL, "%lld elements do not make %lld equal parts", (long long)size,
+                            (long long)parts);
     int64_t equal = (size + parts - 1) / parts, start = 0;
     for (uint32_t i = 0; i < c->output_count; i++) {
-        int64_t count = sizes.given            ? i < sizes.count ? sizes.data[i] : 0
-                        : size - start < equal ? size - start
-                                               : equal;
-        if (count < 0 || count > size - start)
-            return bw_onnx_fail(c, -EINVAL, "part %u of size %lld does not fit into %lld", i,
-                                (long long)count, (long long)size);
+        int64_t count = sizes.given ? sizes.data[i] : size - start < equal ? size - start : equal;
         int rc = bw_onnx_out(c, i, slice_axis(c, x, axis, start, start + count));
         if (rc)
             return rc;
@@ -153,8 +171,8 @@ static int slice(struct bw_onnx_call *c)
 {
     bool attributes = c->opset < 10;
     bw_tensor x = bw_onnx_in(c, 0);
-    struct bw_onnx_ints starts = attributes ? bw_onnx_ints(c, "starts") : bw_onnx_ints_in(c, 1);
-    struct bw_onnx_ints ends = attributes ? bw_onnx_ints(c, "ends") : bw_onnx_ints_in(c, 2);
+    struct bw_onnx_ints starts = attributes ? bw_onnx_ints(c, "starts") : bw_onnx_list_in(c, 1);
+    struct bw_onnx_ints ends = attributes ? bw_onnx_ints(c, "ends") : bw_onnx_list_in(c, 2);
     struct bw_onnx_ints axes = attributes          ? bw_onnx_ints(c, "axes")
                                : bw_onnx_has(c, 3) ? bw_onnx_ints_in(c, 3)
                                                    : (struct bw_onnx_ints){0};
@@ -169,7 +187,9 @@ static int slice(struct bw_onnx_call *c)
                 (!steps.given || steps.count == starts.count) && (axes.given || starts.count <= rank);
     if (c->rc || !fits)
         return bw_onnx_fail(c, -EINVAL, "starts, ends, axes and steps do not fit together");
-    for (uint32_t i = 0; i < starts.count; i++) {
+    if (axes.given)
+        bw_onnx_axes_once(c, axes, rank);
+    for (uint32_t i = 0; !c->rc && i < starts.count; i++) {
         uint32_t axis = axes.given ? bw_onnx_axis(c, axes.data[i], rank) : i;
         start[axis] = starts.data[i];
         stop[axis] = ends.data[i];
@@ -225,7 +245,9 @@ static int pad(struct bw_onnx_call *c)
     if (pads.count != 2 * count || count > rank)
         return bw_onnx_fail(c, -EINVAL, "%llu pads for %llu axes", (unsigned long long)pads.count,
                             (unsigned long long)count);
-    for (uint32_t i = 0; i < count; i++) {
+    if (axes.given)
+        bw_onnx_axes_once(c, axes, rank);
+    for (uint32_t i = 0; !c->rc && i < count; i++) {
         uint32_t axis = axes.given ? bw_onnx_axis(c, axes.data[i], rank) : i;
         low[axis] = clamp(pads.data[i], -(1ll << BW_ONNX_SIZE_MAX_LOG2), 1ll << BW_ONNX_SIZE_MAX_LOG2);
         high[axis] =
@@ -244,7 +266,7 @@ static int pad(struct bw_onnx_call *c)
 
 static int expand(struct bw_onnx_call *c)
 {
-    struct bw_onnx_ints shape = bw_onnx_ints_in(c, 1);
+    struct bw_onnx_ints shape = bw_onnx_list_in(c, 1);
     bw_tensor x = bw_onnx_in(c, 0);
     return c->rc ? c->rc : bw_onnx_out(c, 0, bw_tensor_expand(c->g, x, (uint32_t)shape.count, shape.data));
 }
@@ -318,6 +340,8 @@ static int constant_strings(struct bw_onnx_call *c, const struct bw_bytes *strin
 
 static int constant(struct bw_onnx_call *c)
 {
+    if (c->node->attribute_count > 1)
+        return bw_onnx_fail(c, -EINVAL, "%u values instead of one", c->node->attribute_count);
     for (uint32_t i = 0; i < c->node->attribute_count; i++) {
         char name[64];
         struct bw_onnx_text text = bw_onnx_text(c->node->attributes[i].name);
@@ -346,7 +370,7 @@ static int constant(struct bw_onnx_call *c)
 
 static int constant_of_shape(struct bw_onnx_call *c)
 {
-    struct bw_onnx_ints dims = bw_onnx_ints_in(c, 0);
+    struct bw_onnx_ints dims = bw_onnx_list_in(c, 0);
     const struct bw_onnx_attribute *attr = bw_onnx_attribute(c, "value", BW_ONNX_ATTR_TENSOR);
     bw_tensor element = bw_tensor_scalar(c->g, BW_F32, 0);
     if (c->rc)
@@ -453,6 +477,9 @@ static int reverse_sequence(struct bw_onnx_call *c)
     int64_t dims[BW_TENSOR_RANK_MAX];
     if (c->rc || batch == time || bw_tensor_elements(c->g, lengths) != dims_of(c, x)[batch])
         return bw_onnx_fail(c, -EINVAL, "batch axis, time axis and lengths do not fit");
+    struct bw_onnx_limits limits = {.period = 1, .sizes = {dims_of(c, x)[time] + 1}};
+    if (bw_onnx_check_indexes(c, 1, &limits))
+        return c->rc;
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i == batch ? dims_of(c, x)[batch] : 1;
     bw_tensor length = bw_tensor_reshape(c->g, lengths, rank, dims), indexes[BW_TENSOR_RANK_MAX];

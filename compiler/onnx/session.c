@@ -22,6 +22,7 @@ void bw_onnx_session_finish(struct bw_onnx_session *session)
     bw_vec_free(&session->owned);
     bw_vec_free(&session->inputs);
     bw_vec_free(&session->pinned);
+    bw_vec_free(&session->index_checks);
     bw_arena_free(&session->arena);
 }
 

@@ -101,7 +101,10 @@ int bw_model_input_shape(const struct bw_model *model, uint32_t index, uint32_t 
 
 /* Runs on a device, or on the tensor evaluator where device is NULL. inputs: one per model input, data stay
  * the caller's; shapes must agree with the file and with what was bound. outputs: one per model output,
- * written only on success; end them with bw_value_free. Errors name node, op type and opset. */
+ * written only on success; end them with bw_value_free. Errors name node, op type and opset.
+ * Indexes (Gather, Scatter and the like) that are out of range are an error (-ERANGE) where they are
+ * constants or an input of the model; those that the model computes are kept within their axis, so that they
+ * read a wrong element and nothing else, and write none. */
 int bw_model_run(struct bw_model *model, struct bw_device *device, const struct bw_value *inputs,
                  struct bw_value *outputs, struct bw_err *err);
 

@@ -129,6 +129,15 @@ static void names_of_inputs_and_initializers(void)
     }
 }
 
+static void graphs_without_outputs(void)
+{
+    struct pb graph = {.size_bytes = 0};
+    pb_node(&graph, "Relu", "x", "y", NULL);
+    pb_graph_input(&graph, "x", PB_FLOAT, "2,3");
+    struct pb file = pb_model(&graph, 13);
+    refused(&file, -EBADMSG, "graph '' has no outputs");
+}
+
 /* A name that a branch defines anew hides one around it: ONNX does not allow it. What comes after the If, its
  * branches cannot read. */
 static void names_in_branches(void)
@@ -593,8 +602,8 @@ static void calls_of_functions(void)
 
 BW_TEST_MAIN("onnx_check", {"names_of_values", names_of_values},
              {"names_of_inputs_and_initializers", names_of_inputs_and_initializers},
-             {"names_in_branches", names_in_branches}, {"versions", versions},
-             {"inputs_and_outputs_of_ops", inputs_and_outputs_of_ops},
+             {"graphs_without_outputs", graphs_without_outputs}, {"names_in_branches", names_in_branches},
+             {"versions", versions}, {"inputs_and_outputs_of_ops", inputs_and_outputs_of_ops},
              {"attributes_of_ops", attributes_of_ops}, {"attributes_of_two_minds", attributes_of_two_minds},
              {"table_of_ops", table_of_ops}, {"types_that_ops_take", types_that_ops_take},
              {"declared_types", declared_types}, {"declared_twice", declared_twice},

@@ -71,7 +71,7 @@ static inline void pb_names(struct pb *pb, uint32_t field, const char *list)
     }
 }
 
-enum { PB_FLOAT = 1, PB_INT64 = 7, PB_STRING = 8, PB_BOOL = 9 };
+enum { PB_FLOAT = 1, PB_UINT8 = 2, PB_INT64 = 7, PB_STRING = 8, PB_BOOL = 9 };
 
 /* TensorProto with raw data. */
 static inline struct pb pb_tensor(const char *name, int dtype, uint32_t rank, const int64_t *dims,
