@@ -92,8 +92,21 @@ HALF_DOTS(DEFINE_HALF)
 /* WMMA, 16x16x16. A: row = lane mod 16, k = 2 * register + half (or 4, 8 elements per register). B: column
  * likewise. C and D: column = lane mod 16; in wave32 register i of lanes 0..15 holds row 2i, of lanes 16..31
  * row 2i + 1; in wave64 register i holds rows 4i..4i + 3 in the four quarters of the wave. EXEC is ignored.
- * uop->g: distance of the halves, 0 in wave32. */
-enum { SIZE = 16 };
+ * uop->g: distance of the halves, 0 in wave32. uop->f: bit 0, 1: a, b signed (integers); bit 2: C and D in
+ * the high halves; bit 3: saturate; bit 4: C is one constant for all elements, at c. uop->e: signs flipped of
+ * a and b in low halves (bits 0, 1) and high ones (2, 3); of C the sign cleared (4), then flipped (5). */
+enum {
+    SIZE = 16,
+    HOW_A_SIGNED = 1,
+    HOW_B_SIGNED = 2,
+    HOW_HIGH = 4,
+    HOW_SATURATE = 8,
+    HOW_CONSTANT_C = 16,
+    FLIP_LOW = 1,
+    FLIP_HIGH = 4,
+    CLEAR_C = 16,
+    FLIP_C = 32,
+};
 
 static inline const uint32_t *matrix_register(const struct bw_wave *wave, int32_t offset, unsigned index)
 {
@@ -109,6 +122,14 @@ static inline uint32_t *accumulator(struct bw_wave *wave, int32_t offset, int32_
     return BW_AT(uint32_t, wave, at) + lane % BW_LANES;
 }
 
+/* The bits of element (row, column) of C. */
+static inline uint32_t accumulator_bits(struct bw_wave *wave, const struct bw_uop *uop, unsigned row,
+                                        unsigned column)
+{
+    return uop->f & HOW_CONSTANT_C ? *BW_AT(const uint32_t, wave, uop->c)
+                                   : *accumulator(wave, uop->c, uop->g, row, column);
+}
+
 static inline float half_value(uint32_t bits, bool is_bfloat)
 {
     vf value = is_bfloat ? bfloat_low(splat(bits)) : half_to_float(splat(bits));
@@ -116,35 +137,41 @@ static inline float half_value(uint32_t bits, bool is_bfloat)
 }
 
 /* a[row][k], or b[column][k], as floats. */
-static inline void read_halves(const struct bw_wave *wave, int32_t offset, bool is_bfloat,
+static inline void read_halves(const struct bw_wave *wave, int32_t offset, bool is_bfloat, uint32_t flips,
                                float out[SIZE][SIZE])
 {
+    uint32_t sign = (flips & FLIP_LOW ? 0x8000u : 0) | (flips & FLIP_HIGH ? 0x80000000u : 0);
     for (unsigned i = 0; i < SIZE / 2; i++) {
-        const uint32_t *word = matrix_register(wave, offset, i);
+        const uint32_t *words = matrix_register(wave, offset, i);
         for (unsigned lane = 0; lane < SIZE; lane++) {
-            out[lane][2 * i] = half_value(word[lane] & 0xffff, is_bfloat);
-            out[lane][2 * i + 1] = half_value(word[lane] >> 16, is_bfloat);
+            uint32_t word = words[lane] ^ sign;
+            out[lane][2 * i] = half_value(word & 0xffff, is_bfloat);
+            out[lane][2 * i + 1] = half_value(word >> 16, is_bfloat);
         }
     }
 }
 
-static inline float accumulator_value(uint32_t bits, unsigned kind, unsigned shift)
+static inline float accumulator_value(uint32_t bits, unsigned kind, unsigned shift, uint32_t flips)
 {
+    uint32_t sign = kind == 0 ? 0x80000000u : 0x8000u;
     float value;
+    bits = kind == 0 ? bits : bits >> shift & 0xffff;
+    bits = (flips & CLEAR_C ? bits & ~sign : bits) ^ (flips & FLIP_C ? sign : 0);
     memcpy(&value, &bits, 4);
-    return kind == 0 ? value : half_value(bits >> shift & 0xffff, kind == 2);
+    return kind == 0 ? value : half_value(bits, kind == 2);
 }
 
 /* kind of C and D: 0 f32, 1 f16, 2 bf16, in the half of the register that shift says. */
 static void multiply_halves(struct bw_wave *wave, const struct bw_uop *uop, bool is_bfloat, unsigned kind)
 {
     float a[SIZE][SIZE], b[SIZE][SIZE], d[SIZE][SIZE];
-    unsigned shift = uop->f & 4 ? 16 : 0;
-    read_halves(wave, uop->a, is_bfloat, a);
-    read_halves(wave, uop->b, is_bfloat, b);
+    unsigned shift = uop->f & HOW_HIGH ? 16 : 0;
+    uint32_t flips = (uint32_t)uop->e;
+    read_halves(wave, uop->a, is_bfloat, flips, a);
+    read_halves(wave, uop->b, is_bfloat, flips >> 1, b);
     for (unsigned row = 0; row < SIZE; row++) {
         for (unsigned column = 0; column < SIZE; column++) {
-            float sum = accumulator_value(*accumulator(wave, uop->c, uop->g, row, column), kind, shift);
+            float sum = accumulator_value(accumulator_bits(wave, uop, row, column), kind, shift, flips);
             for (unsigned k = 0; k < SIZE; k++)
                 sum = fmaf(a[row][k], b[column][k], sum);
             d[row][column] = sum;
@@ -172,17 +199,16 @@ static inline int32_t integer_element(const struct bw_wave *wave, int32_t offset
     return is_signed ? (int32_t)up >> (32 - bits) : (int32_t)(up >> (32 - bits));
 }
 
-/* uop->f: bit 0 a signed, bit 1 b signed, bit 3 saturate. */
 static void multiply_integers(struct bw_wave *wave, const struct bw_uop *uop, unsigned bits)
 {
     int32_t d[SIZE][SIZE];
     for (unsigned row = 0; row < SIZE; row++) {
         for (unsigned column = 0; column < SIZE; column++) {
-            int64_t sum = (int32_t)*accumulator(wave, uop->c, uop->g, row, column);
+            int64_t sum = (int32_t)accumulator_bits(wave, uop, row, column);
             for (unsigned k = 0; k < SIZE; k++)
-                sum += (int64_t)integer_element(wave, uop->a, bits, row, k, uop->f & 1) *
-                       integer_element(wave, uop->b, bits, column, k, uop->f & 2);
-            if (uop->f & 8)
+                sum += (int64_t)integer_element(wave, uop->a, bits, row, k, uop->f & HOW_A_SIGNED) *
+                       integer_element(wave, uop->b, bits, column, k, uop->f & HOW_B_SIGNED);
+            if (uop->f & HOW_SATURATE)
                 sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
             d[row][column] = (int32_t)sum;
         }

@@ -300,10 +300,12 @@ static inline bool relative_ok(uint64_t index, unsigned count)
     return index + count <= BW_SREG_VCC_HI + 1u;
 }
 
+/* From register e + from to f + to; of 64-bit ones the lowest bit of the index does not count (section 3.3.1.3).
+ */
 #define DEFINE_MOVREL(op, count, from, to)                                                       \
     HANDLER(x_##op)                                                                              \
     {                                                                                            \
-        uint32_t m0 = wave->sgpr[BW_SREG_M0];                                                    \
+        uint32_t m0 = wave->sgpr[BW_SREG_M0] & ~((count) - 1u);                                  \
         uint64_t a = (uint64_t)(uint32_t)uop->e + (from), d = (uint64_t)(uint32_t)uop->f + (to); \
         (void)m0;                                                                                \
         if (!relative_ok(a, count) || !relative_ok(d, count))                                    \
@@ -316,9 +318,24 @@ static inline bool relative_ok(uint64_t index, unsigned count)
     }
 DEFINE_MOVREL(S_MOVRELS_B32, 1, m0, 0)
 DEFINE_MOVREL(S_MOVRELS_B64, 2, m0, 0)
-DEFINE_MOVREL(S_MOVRELD_B32, 1, 0, m0)
-DEFINE_MOVREL(S_MOVRELD_B64, 2, 0, m0)
 DEFINE_MOVREL(S_MOVRELSD_2_B32, 1, m0 & 0x3ff, m0 >> 16 & 0x3ff)
+
+/* From any scalar source, at a. */
+#define DEFINE_MOVRELD(op, count)                                                                \
+    HANDLER(x_##op)                                                                              \
+    {                                                                                            \
+        uint32_t m0 = wave->sgpr[BW_SREG_M0] & ~((count) - 1u), value[count];                    \
+        uint64_t d = (uint64_t)(uint32_t)uop->f + m0;                                            \
+        if (!relative_ok(d, count))                                                              \
+            return bw_wave_fault(wave, uop, BW_ISA_ILLEGAL_INSTRUCTION, 0, 0, 0);                \
+        for (unsigned i = 0; i < (count); i++)                                                   \
+            value[i] = scalar(wave, uop->a + 4 * (int32_t)i);                                    \
+        for (unsigned i = 0; i < (count); i++)                                                   \
+            write_scalar(wave, BW_OFFSET_SGPR(d + i), value[i]);                                 \
+        STEP;                                                                                    \
+    }
+DEFINE_MOVRELD(S_MOVRELD_B32, 1)
+DEFINE_MOVRELD(S_MOVRELD_B64, 2)
 
 #define R(op, ...)      {BW_GFX11_##op, x_##op},
 #define R_EXEC(op, ...) {BW_GFX11_##op##_B32, x_##op##_B32}, {BW_GFX11_##op##_B64, x_##op##_B64},

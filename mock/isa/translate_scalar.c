@@ -44,19 +44,20 @@ static void translate_sopk(struct bw_translator *t)
     uop->b = operands.b;
 }
 
+/* Registers named through M0: their numbers go into the uop, the source of S_MOVRELD is any. */
 static void translate_movrel(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
-    struct bw_uop *uop = bw_emit(t, inst->op);
     bool to = inst->op == BW_GFX11_S_MOVRELD_B32 || inst->op == BW_GFX11_S_MOVRELD_B64;
-    const struct bw_operand *source = to ? &inst->src[1] : &inst->src[0],
-                            *destination = to ? &inst->src[0] : &inst->dst;
-    if (source->kind != BW_OPERAND_SREG || destination->kind != BW_OPERAND_SREG) {
+    int32_t source = to ? bw_scalar_source(t, &inst->src[0]) : 0;
+    if (inst->dst.kind != BW_OPERAND_SREG || (!to && inst->src[0].kind != BW_OPERAND_SREG)) {
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERAND);
         return;
     }
-    uop->e = source->index;
-    uop->f = destination->index;
+    struct bw_uop *uop = bw_emit(t, inst->op);
+    uop->a = source;
+    uop->e = inst->src[0].index;
+    uop->f = inst->dst.index;
     t->code->sgprs_used = BW_SREG_VCC_LO;
 }
 

@@ -151,10 +151,6 @@ static void translate_movrel(struct bw_translator *t)
     default:
         from = to = 2;
     }
-    if (d->kind == BW_OPERAND_NONE) { /* the destination is only named, like a source */
-        d = &inst->src[0];
-        a = &inst->src[1];
-    }
     if (inst->dpp != BW_DPP_NONE || (from && a->kind != BW_OPERAND_VGPR))
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
     t->code->vgprs_used = t->code->vgpr_count;
@@ -178,37 +174,49 @@ static void emit_1(struct bw_translator *t, unsigned kind, int32_t d, int32_t a)
     uop->a = a;
 }
 
+/* Element type of C, for its constants: a 16-bit one is taken from the constant's low half (section 7.5.1).
+ */
+static uint8_t matrix_constant_type(unsigned op)
+{
+    return op == BW_GFX11_V_WMMA_F16_16X16X16_F16     ? BW_T_F16
+           : op == BW_GFX11_V_WMMA_BF16_16X16X16_BF16 ? BW_T_BF16
+                                                      : BW_T_F32;
+}
+
+/* uop->f and uop->e: exec_matrix.c. */
 static void translate_wmma(struct bw_translator *t)
 {
+    enum { HOW_SATURATE = 8, HOW_CONSTANT_C = 16, C_MODIFIERS = 4 };
     const struct bw_inst *inst = t->inst;
     int32_t d = bw_vector_destination(t, &inst->dst), a = bw_vector_source(t, &inst->src[0]);
-    int32_t b = bw_vector_source(t, &inst->src[1]), c, distance = half_distance(t);
+    int32_t b = bw_vector_source(t, &inst->src[1]), c, how = inst->op_sel & 4;
     bool is_integer =
         inst->op == BW_GFX11_V_WMMA_I32_16X16X16_IU8 || inst->op == BW_GFX11_V_WMMA_I32_16X16X16_IU4;
-    if (!is_integer && (inst->neg || inst->abs))
+    if (is_integer && ((inst->neg & 4) || inst->abs)) /* must be zero (section 7.9) */
+        bw_refuse(t, BW_ISA_ILLEGAL_INSTRUCTION, BW_REASON_MODIFIER);
+    if (inst->op == BW_GFX11_V_WMMA_F16_16X16X16_F16 && (t->program->mode & BW_MODE_FP16_OVFL))
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
     if (inst->src[2].kind == BW_OPERAND_VGPR) {
         c = bw_vector_source(t, &inst->src[2]);
-    } else { /* the constant in every register and half of the accumulator */
-        unsigned registers = t->code->wave_size == 64 ? 4 : 8;
-        int32_t value = bw_constant_vector(t, (uint32_t)bw_gfx11_constant(inst, &inst->src[2]));
-        if (distance)
-            bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERAND);
-        c = bw_temp(t, registers);
-        for (unsigned i = 0; i < registers; i++) {
-            struct bw_uop *uop = bw_emit(t, BW_UOP_MODIFY);
-            uop->d = c + (int32_t)i * BW_VREG_BYTES;
-            uop->a = value;
-            uop->e = -1;
-        }
+    } else {
+        struct bw_operand constant = inst->src[2];
+        constant.type = matrix_constant_type(inst->op);
+        uint32_t value = (uint32_t)bw_gfx11_constant(inst, &constant);
+        c = bw_constant_vector(t, constant.type == BW_T_F32 ? value : value * 0x10001u);
+        how |= HOW_CONSTANT_C;
     }
+    if (is_integer)
+        how |= (inst->neg & 3) | (inst->clamp ? HOW_SATURATE : 0);
     struct bw_uop *uop = bw_emit(t, inst->op);
     uop->d = d;
     uop->a = a;
     uop->b = b;
     uop->c = c;
-    uop->f = is_integer ? (inst->neg & 3) | (inst->clamp ? 8 : 0) : inst->op_sel & 4;
-    uop->g = distance;
+    uop->e = is_integer ? 0
+                        : (inst->neg & 3) | (inst->abs & 3) << 2 | (inst->abs >> 2) << C_MODIFIERS |
+                              (inst->neg >> 2) << (C_MODIFIERS + 1);
+    uop->f = how;
+    uop->g = half_distance(t);
 }
 
 bool bw_translate_special(struct bw_translator *t)
@@ -323,19 +331,47 @@ static void emit_pair(struct bw_translator *t, unsigned kind)
     uop->g = g;
 }
 
+/* The register that an operation reads through the port for third sources: its accumulator, or what
+ * V_FMAMK_F32 adds; -1: none. */
+static int third_source(const struct dual *half)
+{
+    if (bw_gfx11_ops[half->op].flags & BW_GFX11_F_RMW)
+        return half->dst->index;
+    return half->op == BW_GFX11_V_FMAMK_F32 ? half->src[2].index : -1;
+}
+
+static bool share_bank(const struct bw_operand *x, const struct bw_operand *y)
+{
+    enum { BANKS = 4 };
+    return x->kind == BW_OPERAND_VGPR && y->kind == BW_OPERAND_VGPR && x->index % BANKS == y->index % BANKS;
+}
+
+/* Wave32 only; sources 0 from two banks of registers, sources 1 too, third sources one even and one odd
+ * (section 7.6, "Restrictions": hard rules). */
+static bool is_legal_pair(const struct bw_translator *t, const struct dual *x, const struct dual *y)
+{
+    int third_x = third_source(x), third_y = third_source(y);
+    return t->code->wave_size == 32 && !share_bank(&x->src[0], &y->src[0]) &&
+           !share_bank(&x->src[1], &y->src[1]) && (third_x < 0 || third_y < 0 || third_x % 2 != third_y % 2);
+}
+
 void bw_translate_vopd(struct bw_translator *t)
 {
     const struct bw_inst *inst = t->inst;
+    const struct dual x = {inst->op, &inst->dst, inst->src}, y = {inst->y.op, &inst->y.dst, inst->y.src};
+    if (!is_legal_pair(t, &x, &y)) {
+        bw_refuse(t, BW_ISA_ILLEGAL_INSTRUCTION, BW_REASON_PAIR);
+        return;
+    }
     unsigned kind = pair_kind(t, inst->op, inst->y.op);
     if (kind != BW_UOP_COUNT) {
         emit_pair(t, kind);
         return;
     }
-    struct dual first = {inst->op, &inst->dst, inst->src}, second = {inst->y.op, &inst->y.dst, inst->y.src};
+    struct dual first = x, second = y;
     if (reads(&second, first.dst->index)) {
-        struct dual other = first;
-        first = second;
-        second = other;
+        first = y;
+        second = x;
     }
     if (!reads(&second, first.dst->index)) {
         emit_dual(t, &first, 0);

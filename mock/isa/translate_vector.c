@@ -177,6 +177,28 @@ static int32_t permuted(struct bw_translator *t, int32_t source)
     return temp;
 }
 
+/* An inline constant where a pair of halves is asked for: its low half, twice, for dot products; for the
+ * others of that kind documents contradict each other (section 7.5.1, and what LLVM assumes). 0: nothing
+ * special. */
+static int32_t paired_constant(struct bw_translator *t, const struct bw_operand *operand)
+{
+    if (!is_packed(operand->type) || (operand->kind != BW_OPERAND_INT && operand->kind != BW_OPERAND_FLOAT))
+        return 0;
+    switch (t->inst->op) {
+    case BW_GFX11_V_DOT2ACC_F32_F16:
+    case BW_GFX11_V_DOT2_F16_F16:
+    case BW_GFX11_V_DOT2_BF16_BF16:
+    case BW_GFX11_V_DOT2_F32_BF16:
+        return bw_constant_vector(t, ((uint32_t)bw_gfx11_constant(t->inst, operand) & 0xffff) * 0x10001u);
+    case BW_GFX11_V_DOT2_F32_F16:
+    case BW_GFX11_V_PK_FMAC_F16:
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERAND);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
 static int32_t source_offset(struct bw_translator *t, unsigned index)
 {
     const struct bw_inst *inst = t->inst;
@@ -185,7 +207,9 @@ static int32_t source_offset(struct bw_translator *t, unsigned index)
         return 0;
     if (operand->type == BW_T_MASK)
         return bw_mask_operand(t, operand, false);
-    int32_t source = t->kept_source[index] ? t->kept_source[index] : bw_vector_source(t, operand);
+    int32_t source = paired_constant(t, operand);
+    if (!source)
+        source = t->kept_source[index] ? t->kept_source[index] : bw_vector_source(t, operand);
     if (index == 0 && inst->dpp != BW_DPP_NONE)
         source = permuted(t, source);
     source = with_modifiers(t, source, index, operand->type);

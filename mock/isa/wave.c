@@ -35,6 +35,8 @@ static const char *reason_text(unsigned reason)
         return "modifier or mode not emulated: ";
     case BW_REASON_OPERAND:
         return "operand not emulated: ";
+    case BW_REASON_PAIR:
+        return "no pair that can be issued together: ";
     case BW_REASON_DISTANCE:
         return "code too far from the kernel's entry: ";
     case BW_REASON_VGPR_COUNT:

@@ -62,6 +62,8 @@ static const uint32_t ops_prologue[] = {
     0xdc5e0010, 0x05040014, /* global_load_b128 v[5:8], v20, s[4:5] offset:16 */
     0xdc5e0020, 0x0a040014, /* global_load_b128 v[10:13], v20, s[4:5] offset:32 */
     0xbf8903f7,             /* s_waitcnt vmcnt(0) */
+    0xbe8600ff, 0x3f9d3c05, /* s_mov_b32 s6, OPS_SGPR_VALUE */
+    0xbe8700ff, 0xc1a3f00d, /* s_mov_b32 s7, OPS_SGPR_VALUE >> 32 */
     0xbeea00ff, 0x5a5a3c3c, /* s_mov_b32 vcc_lo, 0x5a5a3c3c */
     0xbeeb00ff, 0xc3a5963c, /* s_mov_b32 vcc_hi, 0xc3a5963c */
     0xbefe00ff, 0,          /* s_mov_b32 exec_lo, EXEC */
@@ -110,7 +112,7 @@ static inline uint32_t ops_source0(const struct ops_form *form, uint32_t *dword)
                  (uint32_t)form->row_mask << 28;
         return 250;
     }
-    return 256 + OPS_A;
+    return form->source[0] ? form->source[0] : 256 + OPS_A;
 }
 
 static inline uint32_t ops_e32_word(const struct bw_gfx11_op_row *row, uint32_t src0)
@@ -129,13 +131,18 @@ static inline uint32_t ops_e32_word(const struct bw_gfx11_op_row *row, uint32_t 
 static inline unsigned ops_encode_form(const struct bw_gfx11_op_row *row, const struct ops_form *form,
                                        uint32_t *words)
 {
-    static const uint32_t operands[3] = {256 + OPS_A, 256 + OPS_B, 256 + OPS_C};
+    const uint32_t operands[3] = {256 + OPS_A, form->source[1] ? form->source[1] : 256 + OPS_B,
+                                  form->source[2] ? form->source[2] : 256 + OPS_C};
     uint32_t opcode = row->opcode, dst = row->dst.type == BW_T_MASK ? BW_SREG_VCC_LO : OPS_D, dword = 0;
     uint32_t src0 = ops_source0(form, &dword), high = 0;
     unsigned extra = form->dpp != BW_DPP_NONE;
     for (unsigned i = 0; i < 3; i++) {
         if (row->src[i].operand_class == BW_CLASS_K) {
             dword = row->src[i].type == BW_T_F16 ? OPS_LITERAL_F16 : OPS_LITERAL_F32;
+            extra = 1;
+        }
+        if (form->source[i] == OPS_LITERAL_CODE) {
+            dword = OPS_LITERAL_VALUE;
             extra = 1;
         }
     }
@@ -367,6 +374,11 @@ static inline struct ops_outcome ops_expected(const struct ops_form *form, const
         return outcome;
     struct ops_values v = *own;
     uint64_t raw_a = from < 0 ? 0 : values[lane - in_wave + (unsigned)from].a;
+    uint64_t *const raw[3] = {&raw_a, &v.b, &v.c};
+    for (unsigned i = 0; i < 3; i++) {
+        if (form->source[i])
+            *raw[i] = ops_scalar_value(form->source[i], row->src[i].type);
+    }
     bool high = (form->op_sel & 8) != 0 || c->op == BW_GFX11_V_FMA_MIXHI_F16;
     uint64_t raw_d = own->d;
     v.a = ops_modified(form, row, 0, row->src[0].type, raw_a);
@@ -423,6 +435,7 @@ static inline void ops_print_form(const struct ops_form *form)
     printf("\n      %s%swave%u exec %llx mode %x neg %u abs %u omod %u op_sel %u %u clamp %d",
            form->e32 ? "e32 " : "e64 ", dpp[form->dpp], form->wave_size, (unsigned long long)form->exec,
            form->mode, form->neg, form->abs, form->omod, form->op_sel, form->op_sel_hi, form->clamp);
+    printf(" sources %u %u %u", form->source[0], form->source[1], form->source[2]);
     if (form->dpp)
         printf(" ctrl %x sel %x masks %x %x bound_ctrl %d fi %d", form->dpp_ctrl, form->dpp8, form->row_mask,
                form->bank_mask, form->bound_ctrl, form->fetch_inactive);
@@ -583,6 +596,44 @@ static inline void ops_draw_output(struct bw_rng *rng, const struct ops_case *c,
     }
 }
 
+/* Scalar registers and constants in place of VGPRs: two scalar values at most, one literal. */
+static inline void ops_draw_sources(struct bw_rng *rng, const struct bw_gfx11_op_row *row,
+                                    struct ops_form *form)
+{
+    unsigned scalars = 0;
+    bool has_mask = row->src[2].type == BW_T_MASK || strncmp(row->name, "v_div_fmas", 10) == 0,
+         has_literal = false;
+    scalars += has_mask;
+    for (unsigned i = 0; i < (form->e32 ? 1 : 3); i++) {
+        unsigned type = row->src[i].type;
+        bool takes =
+            row->src[i].operand_class == BW_CLASS_ANY && type != BW_T_MASK &&
+            (ops_is_vop3p(row) || !ops_is_packed(type)); /* which half of V_PK_FMAC: not documented */
+        bool is_int = type == BW_T_B16 || type == BW_T_V2B16 || type == BW_T_V2BF16;
+        unsigned choice = (unsigned)bw_rng_below(rng, 6);
+        if (!takes || choice > 3 || row->src[1].operand_class == BW_CLASS_K ||
+            row->src[2].operand_class == BW_CLASS_K)
+            continue;
+        if (choice == 0 && scalars < 2) {
+            form->source[i] = OPS_SGPR;
+            scalars++;
+        } else if (choice == 1 && scalars < 2 && !has_literal) {
+            form->source[i] = OPS_LITERAL_CODE;
+            has_literal = true;
+            scalars++;
+        } else if (choice == 2) {
+            form->source[i] = (uint16_t)(OPS_INLINE_INT + bw_rng_below(rng, 81));
+        } else if (choice == 3 && !is_int) {
+            form->source[i] = (uint16_t)(OPS_INLINE_FLOAT + bw_rng_below(rng, 9));
+        }
+        if (form->source[i] >= OPS_INLINE_INT) { /* they have a low half only */
+            form->op_sel &= (uint8_t) ~(1u << i);
+            if (ops_is_packed(type) || type == BW_T_MIX)
+                form->op_sel_hi &= (uint8_t) ~(1u << i);
+        }
+    }
+}
+
 /* The forms that each operation is tried in: plain, both wave sizes, then what its row allows. */
 static inline struct ops_form ops_draw(struct bw_rng *rng, const struct ops_case *c, unsigned number)
 {
@@ -601,6 +652,8 @@ static inline struct ops_form ops_draw(struct bw_rng *rng, const struct ops_case
     if ((row->flags & (form.e32 ? BW_GFX11_F_DPP : BW_GFX11_F_DPP64)) && bw_rng_below(rng, 2))
         ops_draw_dpp(rng, &form);
     ops_draw_modifiers(rng, row, &form);
+    if (form.dpp == BW_DPP_NONE && bw_rng_below(rng, 2))
+        ops_draw_sources(rng, row, &form);
     ops_draw_output(rng, c, &form);
     return form;
 }

@@ -418,9 +418,9 @@ F32(V_MULLIT_F32,
     _(LE, a <= b)                                                                                       \
     _(GT, a > b)                                                                                        \
     _(LG, a<b || a> b)                                                                                  \
-    _(GE, a >= b) _(O, !isnan(a) && !isnan(b)) _(U, isnan(a) || isnan(b)) _(NGE, !(a >= b))             \
-        _(NLG, !(a < b || a > b)) _(NGT, !(a > b)) _(NLE, !(a <= b)) _(NEQ, !(a == b)) _(NLT, !(a < b)) \
-            _(F, false) _(T, true)
+    _(GE, a >= b)                                                                                       \
+    _(O, !isnan(a) && !isnan(b)) _(U, isnan(a) || isnan(b)) _(NGE, !(a >= b)) _(NLG, !(a < b || a > b)) \
+        _(NGT, !(a > b)) _(NLE, !(a <= b)) _(NEQ, !(a == b)) _(NLT, !(a < b)) _(F, false) _(T, true)
 #define COMPARE_AS(name, type, read, ...)                           \
     static uint64_t ref_V_CMP_##name##_##type(struct ops_values *v) \
     {                                                               \
@@ -484,11 +484,11 @@ static uint64_t ref_V_CMP_CLASS_F16(struct ops_values *v)
                                                                    .result = OPS_MASK,                  \
                                                                    .values = operands,                  \
                                                                    .flags = OPS_DEFAULT_MODE},
-#define COMPARES(name, ...)                                                                       \
-    AS(V_CMP_##name##_F32, OPS_MASK, "f32")                                                       \
-    AS(V_CMP_##name##_F64, OPS_MASK, "f64")                                                       \
-    AS(V_CMP_##name##_F16, OPS_MASK, "f16") AS_CMPX(name##_F32, "f32") AS_CMPX(name##_F64, "f64") \
-        AS_CMPX(name##_F16, "f16")
+#define COMPARES(name, ...)                 \
+    AS(V_CMP_##name##_F32, OPS_MASK, "f32") \
+    AS(V_CMP_##name##_F64, OPS_MASK, "f64") \
+    AS(V_CMP_##name##_F16, OPS_MASK, "f16") \
+    AS_CMPX(name##_F32, "f32") AS_CMPX(name##_F64, "f64") AS_CMPX(name##_F16, "f16")
 /* clang-format off */
 static const struct ops_case cases[] = {
     S32(V_ADD_F32) S32(V_SUB_F32) S32(V_SUBREV_F32) S32(V_MUL_F32) S32(V_MUL_DX9_ZERO_F32) S32(V_FMA_F32) S32(V_FMAC_F32)

@@ -33,7 +33,13 @@ struct ops_form {
     uint32_t mode;
     uint64_t exec;
     unsigned wave_size;
+    uint16_t
+        source[3]; /* the field of a source that is no VGPR: a scalar register or a constant; 0: a VGPR */
 };
+
+enum { OPS_SGPR = 6, OPS_INLINE_INT = 128, OPS_INLINE_FLOAT = 240, OPS_LITERAL_CODE = 255 };
+#define OPS_SGPR_VALUE    0xc1a3f00d3f9d3c05ull /* s[6:7] */
+#define OPS_LITERAL_VALUE 0xbfb33d33u
 
 /* What a case says about its operation beyond its row. */
 enum {
@@ -161,6 +167,36 @@ static inline uint32_t ops_widened(uint32_t half)
     if (exponent == 31)
         bits = 0x7f800000u | fraction << 13;
     return bits | (half & 0x8000) << 16;
+}
+
+/* Inline floats 240..247: +-0.5, +-1, +-2, +-4; 248: 1 / (2 pi) (section 7.2, table 26). */
+static inline uint64_t ops_inline_float(unsigned code, unsigned type)
+{
+    static const uint64_t inverse[] = {0x3118, 0x3e22f983, 0x3fc45f306dc9c882ull};
+    unsigned width = type == BW_T_F64 || type == BW_T_B64 || type == BW_T_I64 ? 2
+                     : ops_is_16_bit(type) || ops_is_packed(type)             ? 0
+                                                                              : 1;
+    static const unsigned bias[] = {15, 127, 1023}, fraction_bits[] = {10, 23, 52};
+    if (code == 248)
+        return inverse[width];
+    unsigned step = (code - OPS_INLINE_FLOAT) / 2, sign = code & 1;
+    return (uint64_t)(bias[width] - 1 + step) << fraction_bits[width] | (uint64_t)sign << (width == 2 ? 63
+                                                                                           : width    ? 31
+                                                                                                      : 15);
+}
+
+/* A source that is no VGPR, as the operation reads it before modifiers (sections 4.1 and 7.2.2.2). */
+static inline uint64_t ops_scalar_value(unsigned code, unsigned type)
+{
+    if (code < OPS_INLINE_INT)
+        return OPS_SGPR_VALUE;
+    if (code == OPS_LITERAL_CODE)
+        return type == BW_T_F64   ? (uint64_t)OPS_LITERAL_VALUE << 32
+               : type == BW_T_I64 ? (uint64_t)(int64_t)(int32_t)OPS_LITERAL_VALUE
+                                  : OPS_LITERAL_VALUE;
+    if (code >= OPS_INLINE_FLOAT)
+        return ops_inline_float(code, type);
+    return code <= 192 ? code - 128 : (uint64_t)(int64_t)(192 - (int)code);
 }
 
 /* Source 2, or an accumulator, as the operation sees it. */

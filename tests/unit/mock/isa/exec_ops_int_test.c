@@ -428,13 +428,14 @@ SATURATED_PACKED_U(V_PK_MUL_LO_U16, (int64_t)a *b)
 #define MASK(name)           CASE(name, OPS_MASK)
 #define CMPX(name) \
     {.op = BW_GFX11_V_CMPX_##name, .reference = ref_V_CMP_##name, .result = OPS_MASK, .values = "int"},
-#define MASKS(name)                                                                                      \
-    MASK(V_CMP_##name##_I32)                                                                             \
-    MASK(V_CMP_##name##_U32)                                                                             \
-    MASK(V_CMP_##name##_I16)                                                                             \
-    MASK(V_CMP_##name##_U16)                                                                             \
-    MASK(V_CMP_##name##_I64) MASK(V_CMP_##name##_U64) CMPX(name##_I32) CMPX(name##_U32) CMPX(name##_I16) \
-        CMPX(name##_U16) CMPX(name##_I64) CMPX(name##_U64)
+#define MASKS(name)                                                                              \
+    MASK(V_CMP_##name##_I32)                                                                     \
+    MASK(V_CMP_##name##_U32)                                                                     \
+    MASK(V_CMP_##name##_I16)                                                                     \
+    MASK(V_CMP_##name##_U16)                                                                     \
+    MASK(V_CMP_##name##_I64)                                                                     \
+    MASK(V_CMP_##name##_U64) CMPX(name##_I32) CMPX(name##_U32) CMPX(name##_I16) CMPX(name##_U16) \
+        CMPX(name##_I64) CMPX(name##_U64)
 #define CONSTANTS(type) MASK(V_CMP_F_##type) MASK(V_CMP_T_##type) CMPX(F_##type) CMPX(T_##type)
 /* clang-format off */
 static const struct ops_case cases[] = {
