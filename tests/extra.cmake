@@ -61,6 +61,11 @@ set_tests_properties(${programs} PROPERTIES FIXTURES_SETUP isa_fidelity)
 set_tests_properties(unit.mock.isa.fidelity PROPERTIES FIXTURES_REQUIRED isa_fidelity)
 string(REPLACE ";" "," programs "${programs}")
 target_compile_definitions(unit.mock.isa.fidelity PRIVATE BW_FIDELITY_PROGRAMS="${programs}")
+string(REPLACE "," ";" programs "${programs}")
+add_custom_target(fidelity # writes docs/fidelity.md
+  COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${PROJECT_BINARY_DIR} -R "^unit[.]mock[.]isa[.]exec_ops_" --output-on-failure
+  COMMAND unit.mock.isa.fidelity --write
+  DEPENDS ${programs} VERBATIM)
 
 if(TARGET sample_vector_add)
   add_test(NAME samples.vector_add COMMAND sample_vector_add mockkfd+amd@gfx1100)

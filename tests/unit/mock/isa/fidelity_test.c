@@ -1,13 +1,8 @@
 /* Goal: the label of every row of mock/isa/gfx11_ops.def is what the tests of the operations establish, no
- * more and no less. BW_FIDELITY_PROGRAMS names the programs, each of which left its record (exec_proof.h);
- * ctest runs them first. */
-#include "tests/unit/mock/isa/exec_proof.h"
-
-static const char *const identifiers[] = {
-#define OP(identifier, ...) #identifier,
-#include "mock/isa/gfx11_ops.def"
-#undef OP
-};
+ * more and no less, and docs/fidelity.md says so. BW_FIDELITY_PROGRAMS names the programs, each of which left
+ * its record (exec_proof.h); ctest runs them first. With --write the document is written instead. */
+#include "tests/unit/mock/isa/fidelity_doc.h"
+#include "tests/unit/mock/isa/fidelity_plain.h"
 
 static int op_by_name(const char *name)
 {
@@ -42,11 +37,18 @@ static bool read_record(const char *program)
     return ok;
 }
 
-static void test_records(void)
+static bool read_records(void)
 {
     char programs[] = BW_FIDELITY_PROGRAMS, *rest = programs;
+    bool ok = true;
     for (char *program; (program = strsep(&rest, ",")) != NULL;)
-        BW_TRUE(read_record(program));
+        ok = read_record(program) && ok;
+    return ok;
+}
+
+static void test_records(void)
+{
+    BW_TRUE(read_records());
 }
 
 /* The label that the tests give; a bound says less than a proof, so that having both counts as a bound. */
@@ -71,5 +73,166 @@ static void test_labels(void)
     BW_EQ(differences, 0);
 }
 
-BW_TEST_MAIN("isa fidelity", {"every program passed and left its record", test_records},
-             {"labels are what the tests establish", test_labels})
+static enum bw_isa_status run_words(struct exec_machine *machine, const uint32_t *words, unsigned count)
+{
+    enum { S_ENDPGM = 0xbfb00000 };
+    uint32_t code[32] = {0};
+    memcpy(code, words, count * sizeof *words);
+    for (unsigned i = count; i < DOC_COUNT(code); i++)
+        code[i] = S_ENDPGM;
+    exec_put_code(machine, code, sizeof code);
+    machine->generation++;
+    return exec_run(machine);
+}
+
+/* Which operations the emulator does not have, whatever their operands. */
+static bool find_refused(struct exec_machine *machine, struct doc *doc)
+{
+    for (unsigned op = 0; op < BW_GFX11_OP_COUNT; op++) {
+        uint32_t words[PLAIN_WORDS];
+        unsigned count = plain_instruction(op, words);
+        if (!count) {
+            printf("\n    %s: no plain instruction", identifiers[op]);
+            return false;
+        }
+        static const char text[] = "operation not emulated: ";
+        doc->refused[op] = run_words(machine, words, count) == BW_ISA_UNSUPPORTED &&
+                           strncmp(machine->result.text, text, sizeof text - 1) == 0;
+    }
+    return true;
+}
+
+static bool expect_refusals(struct exec_machine *machine, const struct fidelity_refusal *refusals,
+                            size_t count)
+{
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+        machine->dispatch.wave_size = refusals[i].wave_size;
+        enum bw_isa_status status = run_words(machine, refusals[i].words, doc_words(&refusals[i]));
+        if (status != refusals[i].status) {
+            printf("\n    %s: ended with %d (%s), expected %d", refusals[i].what, status,
+                   machine->result.text, refusals[i].status);
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+static void test_refusals(void)
+{
+    struct exec_machine machine;
+    if (BW_EQ(exec_machine_init(&machine, 1), 0)) {
+        BW_TRUE(expect_refusals(&machine, fidelity_refusals, DOC_COUNT(fidelity_refusals)));
+        BW_TRUE(expect_refusals(&machine, fidelity_strict, DOC_COUNT(fidelity_strict)));
+    }
+    exec_machine_free(&machine);
+}
+
+static bool open_doc(struct doc *doc)
+{
+    struct exec_machine machine;
+    memset(doc, 0, sizeof *doc);
+    bool ok = exec_machine_init(&machine, 1) == 0 && find_refused(&machine, doc);
+    doc->isa = machine.isa;
+    exec_machine_free(&machine);
+    return ok;
+}
+
+static void test_notes(void)
+{
+    struct doc doc;
+    unsigned wrong = 0, used[DOC_COUNT(fidelity_notes)] = {0};
+    if (!BW_TRUE(open_doc(&doc)))
+        return;
+    for (unsigned op = 0; op < BW_GFX11_OP_COUNT; op++) {
+        if (doc_class(&doc, op) != DOC_UNKNOWN)
+            continue;
+        if (doc_note(op) < 0) {
+            printf("\n    %s: unknown, and fidelity_notes.h does not say why", identifiers[op]);
+            wrong++;
+        } else {
+            used[doc_note(op)]++;
+        }
+    }
+    for (size_t i = 0; i < DOC_COUNT(fidelity_notes); i++) {
+        if (!used[i] && !fidelity_notes[i].may_be_empty) {
+            printf("\n    %s: a note that no unknown operation needs", fidelity_notes[i].patterns);
+            wrong++;
+        }
+    }
+    BW_EQ(wrong, 0);
+}
+
+#define DOC_PATH BW_SOURCE_DIR "/docs/fidelity.md"
+
+/* The last column of the table of bounds is measured, and another libm measures a little else. */
+static bool same_line(const char *a, const char *b)
+{
+    const double slack = 0.05;
+    char name_a[64], name_b[64];
+    double bound_a, bound_b, seen_a, seen_b;
+    static const char row[] = "| %63s | %lg | %lg |";
+    if (strcmp(a, b) == 0)
+        return true;
+    return sscanf(a, row, name_a, &bound_a, &seen_a) == 3 && sscanf(b, row, name_b, &bound_b, &seen_b) == 3 &&
+           strcmp(name_a, name_b) == 0 && bound_a == bound_b && fabs(seen_a - seen_b) <= slack;
+}
+
+static bool same_text(char *committed, char *wanted)
+{
+    for (unsigned line = 1; committed || wanted; line++) {
+        char *a = strsep(&committed, "\n"), *b = strsep(&wanted, "\n");
+        if (!a || !b || !same_line(a, b)) {
+            printf("\n    docs/fidelity.md:%u: is  %s\n    should be  %s\n    (ninja fidelity writes it)",
+                   line, a ? a : "(nothing)", b ? b : "(nothing)");
+            return false;
+        }
+    }
+    return true;
+}
+
+static void test_document(void)
+{
+    enum { LONGEST = 256 * 1024 };
+    char *committed = malloc(LONGEST);
+    struct doc doc;
+    if (!BW_TRUE(open_doc(&doc)))
+        return;
+    doc_write(&doc);
+    FILE *file = fopen(DOC_PATH, "r");
+    size_t length = file ? fread(committed, 1, LONGEST - 1, file) : 0;
+    if (file)
+        fclose(file);
+    committed[length] = 0;
+    BW_TRUE(same_text(committed, doc.text.data));
+    bw_text_free(&doc.text);
+}
+
+static int write_document(void)
+{
+    struct doc doc;
+    if (!read_records() || !open_doc(&doc))
+        return 1;
+    doc_write(&doc);
+    FILE *file = fopen(DOC_PATH, "w");
+    bool ok = file && fputs(doc.text.data, file) >= 0;
+    ok = file && fclose(file) == 0 && ok;
+    bw_text_free(&doc.text);
+    if (!ok)
+        perror(DOC_PATH);
+    return !ok;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct bw_test tests[] = {
+        {"every program passed and left its record", test_records},
+        {"labels are what the tests establish", test_labels},
+        {"every unknown operation has its reason", test_notes},
+        {"what the document calls refused is refused", test_refusals},
+        {"the document says what the table says", test_document},
+    };
+    if (argc == 2 && strcmp(argv[1], "--write") == 0)
+        return write_document();
+    return bw_test_run("isa fidelity", tests, DOC_COUNT(tests));
+}

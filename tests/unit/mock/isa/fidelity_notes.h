@@ -1,0 +1,160 @@
+/* What the table cannot say of itself, for docs/fidelity.md: why an operation is labelled unknown, which
+ * forms are refused or held to more than hardware asks, what was chosen, what is no part of the model. */
+#ifndef BW_TESTS_FIDELITY_NOTES_H
+#define BW_TESTS_FIDELITY_NOTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mock/isa/isa.h"
+
+/* The operations that one of the patterns names (fnmatch, separated by spaces) and that are executed, but
+ * labelled unknown. Each such row of the table is named by one note, the first that fits. */
+struct fidelity_note {
+    const char *patterns, *reason;
+    bool may_be_empty; /* a rest that work in progress empties */
+};
+
+static const struct fidelity_note fidelity_notes[] = {
+    {"V_DOT2_F32_F16 V_DOT2ACC_F32_F16 V_DOT2_F32_BF16 V_DOT2_F16_F16 V_DOT2_BF16_BF16",
+     "Two editions of the ISA document add the products in different orders, and neither says where it "
+     "rounds. Here: "
+     "high product first, one rounding each.",
+     false},
+    {"V_WMMA_*",
+     "The order of the sixteen products and where the sum is rounded are not documented. Layout, signs, "
+     "op_sel and "
+     "constants are compared with sums that are exact in every order.",
+     false},
+    {"V_DIV_SCALE_* V_DIV_FMAS_* V_DIV_FIXUP_*",
+     "The ISA document contradicts itself (scaling by 2^32 or by 2^64, and which way) and does not define "
+     "the constants "
+     "of underflow and overflow. The whole sequence, with the operations between, is compared: its quotients "
+     "are "
+     "correctly rounded.",
+     false},
+    {"V_FRACT_F16",
+     "Whether the result is kept below one, as in the other two types, is not documented. Here it is.",
+     false},
+    {"V_CVT_PK_I16_F32 V_CVT_PK_U16_F32 V_CVT_PK_U8_F32",
+     "Whether they cut or round is not documented. Here they cut.", false},
+    {"S_SENDMSG* S_TRAP S_SETHALT S_RFE_B64 S_ENDPGM_SAVED S_SETKILL S_WAIT_EVENT S_CBRANCH_CDBG* S_CODE_END",
+     "They talk to what surrounds a wave: the trap handler, the debugger, the graphics pipeline.", false},
+    {"S_BARRIER", "Compared by kernels of several waves, not by one operation.", false},
+    {"S_GL1_INV S_DCACHE_INV BUFFER_GL*_INV", "There is no cache to invalidate.", true},
+    {"V_TRIG_PREOP_F64", "No reference test of this operation yet.", false},
+    {"DS_* FLAT_* BUFFER_*", "No reference test of this operation yet; compiled kernels use many of them.",
+     true},
+};
+
+/* Forms that are refused, and forms that the emulator refuses although hardware does something with them.
+ * Each is run by fidelity_test.c, which expects this status. MODE fields are set by S_SETREG. */
+struct fidelity_refusal {
+    const char *what;
+    enum bw_isa_status status;
+    uint32_t wave_size;
+    uint32_t words[14]; /* ends at the first zero behind the instructions; then S_ENDPGM */
+};
+
+#define ROUND_HALVES_UP 0xb9800881, 1 /* s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 1 */
+#define FP16_OVFL       0xb98005c1, 1 /* s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1 */
+static const struct fidelity_refusal fidelity_refusals[] = {
+    {"normalised conversions where MODE does not round to nearest: whether they follow MODE is not "
+     "documented",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {ROUND_HALVES_UP, 0xd7120000, 0x00020501}},
+    {"V_MOVREL* with DPP: which register the lane is taken from is not documented",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0x7e0086fa, 0xff00e401}},
+    {"V_FMA_MIX* with a constant taken as a half: which number it is then is not documented",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0xcc200000, 0x0c0a02f2}},
+    {"V_DOT2_F16_F16 under FP16_OVFL", BW_ISA_UNSUPPORTED, 32, {FP16_OVFL, 0xd6660000, 0x040e0501}},
+    {"V_WMMA_F16 under FP16_OVFL", BW_ISA_UNSUPPORTED, 32, {FP16_OVFL, 0xcc424018, 0x1c421100}},
+    {"V_DOT2_F32_F16 and V_PK_FMAC_F16 with an inline constant: documents contradict each other on its high "
+     "half",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0xcc134000, 0x1c09e501}},
+    {"abs and neg of DPP on packed halves: which half they mean is not documented",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0x780004fa, 0xff10e401}},
+    {"packed shifts with clamp", BW_ISA_UNSUPPORTED, 32, {0xcc04c000, 0x18020501}},
+    {"hardware registers other than MODE, STATUS, TRAPSTS, GPR_ALLOC, LDS_ALLOC, IB_STS, SH_MEM_BASES, "
+     "FLAT_SCR, HW_ID "
+     "and SHADER_CYCLES",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0xb880f812}},
+    {"S_SENDMSG_RTN other than the real time", BW_ISA_UNSUPPORTED, 32, {0xbe804c80}},
+    {"GDS", BW_ISA_UNSUPPORTED, 32, {0xd8020000, 0x00000100}},
+    {"buffers with TFE", BW_ISA_UNSUPPORTED, 32, {0xe0500000, 0x80600001}},
+    {"buffers whose descriptor asks for swizzling or for the thread's number",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0xbe8100ff, 0x40000000, 0xe0500000, 0x80400001}},
+};
+
+static const struct fidelity_refusal fidelity_strict[] = {
+    {"a VGPR beyond the allocation (hardware: v0 is read, nothing written)",
+     BW_ISA_ILLEGAL_INSTRUCTION,
+     32,
+     {0x7e800300}},
+    {"a VGPR beyond it by way of M0", BW_ISA_ILLEGAL_INSTRUCTION, 32, {0xbefd00c0, 0x7e008700}},
+    {"a VOPD pair in wave64 (undefined)", BW_ISA_ILLEGAL_INSTRUCTION, 64, {0xca100104, 0x00000109}},
+    {"a VOPD pair that takes two registers of one bank (undefined)",
+     BW_ISA_ILLEGAL_INSTRUCTION,
+     32,
+     {0xca100104, 0x00000108}},
+    {"an integer WMMA with the signs of C set (must be zero)",
+     BW_ISA_ILLEGAL_INSTRUCTION,
+     32,
+     {0xcc444000, 0x9c421908}},
+    {"running into S_CODE_END", BW_ISA_ILLEGAL_INSTRUCTION, 32, {0xbf9f0000}},
+    {"16-bit operands in high halves in the 32-bit encodings (LLVM makes none of them)",
+     BW_ISA_ILLEGAL_INSTRUCTION,
+     32,
+     {0x7f003901}},
+};
+
+/* Where documents are silent or contradict each other, and the reference follows one reading. */
+static const char *const fidelity_readings[] = {
+    "DPP16: a lane out of range or off reads 0 with bound_ctrl and leaves the result alone without; the text "
+    "of section "
+    "7.7 is followed, not table 31.",
+    "NaN results of arithmetic are compared as \"a NaN\": which payload survives is not documented. "
+    "Operations that hand a "
+    "source on are compared bit for bit.",
+    "Output modifiers (omod) whose result is denormal, and the sign of flushed results, are not compared.",
+    "Bits of carry-out masks that belong to lanes that are off are not compared; those of comparisons are "
+    "(zero).",
+    "V_CMP_CLASS and V_CMPX_CLASS see denormals whatever MODE says. Compared in the default mode only, with "
+    "V_PACK_B32_F16, "
+    "V_CUBESC_F32 and V_CUBETC_F32.",
+    "Integer WMMA saturates with the clamp bit, as LLVM and AMD's article on WMMA have it, though section "
+    "7.2.3.1 has the "
+    "bit ignored.",
+};
+
+static const char *const fidelity_missing[] = {
+    "Caches and weak ordering: memory operations of a wave complete at once and in program order, and are "
+    "seen by every "
+    "other wave at once. A missing S_WAITCNT, cache bit (glc, slc, dlc) or invalidation shows nothing here.",
+    "Time: there is none. Counters read the clock that the engine gives; sleep, priority, clauses, delays "
+    "and prefetch do "
+    "nothing.",
+    "Exceptions of arithmetic: TRAPSTS keeps what is written, no operation raises a bit, MODE's enable bits "
+    "do nothing.",
+    "The trap handler: S_TRAP and S_SETHALT end the dispatch and say so.",
+    "Graphics: MIMG, VSAMPLE, EXP, LDSDIR, VINTERP, MTBUF do not decode; NGG and pixel waves do not exist.",
+    "Code that changes while it runs, and code farther than 2 GiB from the kernel's entry: refused.",
+    "What registers and LDS hold before they are written is not specified: with a seed it is a pattern of "
+    "the seed, "
+    "without it zero.",
+};
+
+#endif
