@@ -46,6 +46,8 @@ int bw_file_open(const char *path, bool pipes, int *fd, uint64_t *size_bytes, st
         bw_err_expected(err, pipes ? "a regular file or a pipe" : "a regular file");
         bw_err_observed(err, "%s", kind_name(status.st_mode));
         close(*fd);
+    } else {
+        bw_err_hint(err, "%s", strerrordesc_np(-code));
     }
     return code;
 }
@@ -224,5 +226,9 @@ int bw_file_write(const char *path, const struct bw_file_piece *pieces, uint32_t
         code = write_beside(target ? target : path, exists ? &status : NULL, pieces, piece_count);
         free(target);
     }
-    return code ? bw_fail(err, code, "file", "%s cannot be written", path) : 0;
+    if (!code)
+        return 0;
+    bw_fail(err, code, "file", "%s cannot be written", path);
+    bw_err_hint(err, "%s", strerrordesc_np(-code));
+    return code;
 }

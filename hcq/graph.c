@@ -117,8 +117,8 @@ static int argument_refuse(struct bw_graph *graph, const struct bw_kernel *kerne
                            const char *expected, struct bw_err *err)
 {
     const struct bw_argument_info *info = &kernel->info.arguments[index];
-    bw_fail(err, -EINVAL, "graph", "call %zu, kernel %s: argument %u %s", graph->calls.count,
-            kernel->info.name, index, info->name);
+    bw_fail(err, -EINVAL, "graph", "call %zu, kernel %s: argument %u%s%s", graph->calls.count,
+            kernel->info.name, index, info->name[0] ? " " : "", info->name);
     bw_err_expected(err, "%s", expected);
     return -EINVAL;
 }

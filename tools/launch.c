@@ -76,23 +76,11 @@ static int load(struct launch *launch, struct bw_err *err)
     return rc ? rc : bw_program_kernel(launch->program, launch->kernel_name, &launch->kernel, err);
 }
 
-static int count_check(const struct launch *launch, struct bw_err *err)
-{
-    const struct bw_kernel_info *info = bw_kernel_info(launch->kernel);
-    if (info->argument_count == launch->arguments.count)
-        return 0;
-    bw_fail(err, -EINVAL, "launch", "kernel %s: number of arguments", info->name);
-    bw_err_expected(err, "%u", info->argument_count);
-    bw_err_observed(err, "%u", launch->arguments.count);
-    if (!info->argument_count && info->argument_bytes)
-        bw_err_hint(err, "the code object does not describe them: add .amdgpu_metadata with .args");
-    return -EINVAL;
-}
-
 static int run(struct launch *launch, struct bw_err *err)
 {
     struct bw_argument arguments[BW_LAUNCH_ARGUMENTS_MAX];
-    struct bw_launch call = {.arguments = arguments, .argument_count = launch->arguments.count};
+    struct bw_launch call = {0};
+    const struct bw_kernel_info *info = bw_kernel_info(launch->kernel);
     struct bw_graph *graph = NULL;
     struct bw_linked_graph *linked = NULL;
     struct bw_sys *sys = bw_ctx_sys(launch->ctx);
@@ -101,9 +89,9 @@ static int run(struct launch *launch, struct bw_err *err)
         call.group_count[i].value = launch->grid[i];
         call.group_size[i] = launch->block[i];
     }
-    int rc = count_check(launch, err);
+    int rc = bw_launch_arguments_check(&launch->arguments, info, err);
     if (!rc)
-        rc = bw_launch_arguments_upload(&launch->arguments, launch->device, arguments, err);
+        rc = bw_launch_arguments_upload(&launch->arguments, launch->device, info, &call, arguments, err);
     if (!rc)
         rc = bw_graph_create(launch->ctx, &graph, err);
     if (!rc)
@@ -129,7 +117,7 @@ static int report_buffers(struct launch *launch, cJSON *rows, struct bw_err *err
     int rc = launch->output ? bw_tool_make_directory(launch->output, err) : 0;
     for (uint32_t i = 0; i < launch->arguments.count && !rc; i++) {
         const struct bw_launch_argument *argument = &launch->arguments.at[i];
-        if (!argument->is_buffer)
+        if (argument->kind != BW_LAUNCH_BUFFER)
             continue;
         char name[16], *path = NULL;
         snprintf(name, sizeof name, "arg%u", i);

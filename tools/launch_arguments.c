@@ -2,12 +2,21 @@
 #include "tools/launch.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
+#include "base/text.h"
 #include "compiler/io_npy.h"
 #include "iface/name.h"
 #include "tools/tool.h"
+
+enum {
+    LDS_BYTES_MAX = 1 << 20, /* above what any GPU has: the launch refuses by the device's own limit */
+    LDS_ALIGN_BYTES = 16,    /* of the largest type that OpenCL has */
+    LDS_POINTER_BYTES = 4,
+};
 
 /* The text behind "TYPE:" as the bits of that type. */
 static bool parse_bits(enum bw_dtype dtype, const char *text, uint64_t *bits)
@@ -18,7 +27,11 @@ static bool parse_bits(enum bw_dtype dtype, const char *text, uint64_t *bits)
         return false;
     if (bw_dtype_is_float(dtype)) {
         double number = strtod(text, &end);
+        if (errno == ERANGE && isinf(number))
+            return false;
         float single = (float)number;
+        if (dtype == BW_F32 && isinf(single) && !isinf(number))
+            return false;
         uint16_t half = dtype == BW_BF16 ? bw_bf16_from_f64(number) : bw_f16_from_f64(number);
         const void *from = dtype == BW_F64   ? (void *)&number
                            : dtype == BW_F32 ? (void *)&single
@@ -37,39 +50,104 @@ static bool parse_bits(enum bw_dtype dtype, const char *text, uint64_t *bits)
     return !*end && !errno && *text != '-' && (width == 64 || number >> width == 0);
 }
 
+/* The type whose name is text[0, length), or BW_VOID. */
+static enum bw_dtype dtype_named(const char *text, size_t length)
+{
+    for (enum bw_dtype dtype = BW_BOOL; dtype < BW_DTYPE_COUNT; dtype++)
+        if (strlen(bw_dtype_name(dtype)) == length && !strncmp(bw_dtype_name(dtype), text, length))
+            return dtype;
+    return BW_VOID;
+}
+
 static int parse_value(struct bw_launch_argument *argument, const char *text, const char *colon)
 {
-    for (enum bw_dtype dtype = BW_BOOL; dtype < BW_DTYPE_COUNT; dtype++) {
-        const char *name = bw_dtype_name(dtype);
-        if (strlen(name) != (size_t)(colon - text) || strncmp(name, text, strlen(name)) != 0)
-            continue;
-        if (parse_bits(dtype, colon + 1, &argument->bits))
-            return BW_TOOL_DONE;
-        return bw_tool_usage("launch", "--arg %s: '%s' is not of type %s", text, colon + 1, name);
+    enum bw_dtype dtype = dtype_named(text, (size_t)(colon - text));
+    if (dtype == BW_VOID)
+        return bw_tool_usage(
+            "launch", "--arg %s: unknown type; i8 to i64, u8 to u64, f16, bf16, f32, f64, buf, lds", text);
+    argument->value_bytes = bw_dtype_bytes(dtype);
+    if (parse_bits(dtype, colon + 1, &argument->bits))
+        return BW_TOOL_DONE;
+    return bw_tool_usage("launch", "--arg %s: '%s' is not of type %s", text, colon + 1, bw_dtype_name(dtype));
+}
+
+static int zeros_make(struct bw_launch_argument *argument, enum bw_dtype dtype, uint64_t count)
+{
+    if (!count)
+        return bw_tool_usage("launch", "--arg %s: no bytes", argument->text);
+    void *data = count > INT64_MAX ? NULL : calloc(count, bw_dtype_bytes(dtype));
+    argument->value = (struct bw_value){
+        .kind = BW_VALUE_ARRAY, .array = {.dtype = dtype, .rank = 1, .dims = {(int64_t)count}, .data = data}};
+    return data ? BW_TOOL_DONE
+                : bw_tool_usage("launch", "--arg %s: more than there is memory", argument->text);
+}
+
+/* "1,2,3" */
+static int parse_elements(struct bw_launch_argument *argument, enum bw_dtype dtype, const char *text)
+{
+    uint64_t count = 1, bits = 0;
+    for (const char *at = strchr(text, ','); at; at = strchr(at + 1, ','))
+        count++;
+    int status = zeros_make(argument, dtype, count);
+    for (uint64_t i = 0; i < count && !status; i++, text += strcspn(text, ",") + 1) {
+        char number[64];
+        int length = snprintf(number, sizeof number, "%.*s", (int)strcspn(text, ","), text);
+        if (length >= (int)sizeof number || !parse_bits(dtype, number, &bits))
+            return bw_tool_usage("launch", "--arg %s: '%s' is not of type %s", argument->text, number,
+                                 bw_dtype_name(dtype));
+        memcpy((char *)argument->value.array.data + i * bw_dtype_bytes(dtype), &bits, bw_dtype_bytes(dtype));
     }
-    return bw_tool_usage("launch", "--arg %s: unknown type; i8 to i64, u8 to u64, f16, bf16, f32, f64, buf",
-                         text);
+    return status;
+}
+
+/* "TYPE[COUNT]" or "TYPE:V,V,...": *taken, or it is none of them. */
+static int parse_typed(struct bw_launch_argument *argument, const char *text, bool *taken)
+{
+    size_t length = strcspn(text, ":[");
+    enum bw_dtype dtype = dtype_named(text, length);
+    *taken = dtype != BW_VOID && text[length];
+    if (!*taken)
+        return BW_TOOL_DONE;
+    if (text[length] == ':')
+        return parse_elements(argument, dtype, text + length + 1);
+    char *end;
+    errno = 0;
+    unsigned long long count = strtoull(text + length + 1, &end, 10);
+    if (errno || text[length + 1] < '0' || text[length + 1] > '9' || strcmp(end, "]") != 0)
+        return bw_tool_usage("launch", "--arg %s: expected a number of elements, as in buf:f32[64]",
+                             argument->text);
+    return zeros_make(argument, dtype, count);
 }
 
 static int parse_buffer(struct bw_launch_argument *argument, const char *text)
 {
     struct bw_err err = {0};
     uint64_t size_bytes = 0;
-    argument->is_buffer = true;
-    if (bw_size_parse(text, &size_bytes)) {
-        if (bw_npy_read(text, &argument->value, &err))
-            return bw_tool_fail(&err);
-        if (argument->value.kind != BW_VALUE_ARRAY)
-            return bw_tool_usage("launch", "--arg buf:%s: strings are not for kernels", text);
-        return BW_TOOL_DONE;
+    bool taken;
+    int status = parse_typed(argument, text, &taken);
+    argument->kind = BW_LAUNCH_BUFFER;
+    if (taken)
+        return status;
+    if (!bw_size_parse(text, &size_bytes))
+        return zeros_make(argument, BW_U8, size_bytes);
+    if (bw_npy_read(text, &argument->value, &err)) {
+        if (err.code == -ENOENT && !strchr(text, '.'))
+            bw_err_hint(
+                &err,
+                "no such file, and no size either: buf:64K, buf:f32[64], buf:i32:1,2,3 or buf:FILE.npy");
+        return bw_tool_fail(&err);
     }
-    argument->value = (struct bw_value){
-        .kind = BW_VALUE_ARRAY,
-        .array = {.dtype = BW_U8, .rank = 1, .dims = {(int64_t)size_bytes}, .data = calloc(1, size_bytes)}};
-    if (size_bytes && argument->value.array.data)
+    if (argument->value.kind != BW_VALUE_ARRAY)
+        return bw_tool_usage("launch", "--arg %s: strings are not for kernels", argument->text);
+    return BW_TOOL_DONE;
+}
+
+static int parse_lds(struct bw_launch_argument *argument, const char *text)
+{
+    argument->kind = BW_LAUNCH_LDS;
+    if (!bw_size_parse(text, &argument->bits) && argument->bits && argument->bits <= LDS_BYTES_MAX)
         return BW_TOOL_DONE;
-    return bw_tool_usage("launch", "--arg buf:%s: %s", text,
-                         size_bytes ? "more than there is memory" : "no bytes");
+    return bw_tool_usage("launch", "--arg %s: expected bytes, at most %d", argument->text, LDS_BYTES_MAX);
 }
 
 int bw_launch_argument_parse(struct bw_launch_arguments *arguments, const char *text)
@@ -78,9 +156,72 @@ int bw_launch_argument_parse(struct bw_launch_arguments *arguments, const char *
         return bw_tool_usage("launch", "more than %d arguments", BW_LAUNCH_ARGUMENTS_MAX);
     struct bw_launch_argument *argument = &arguments->at[arguments->count++];
     const char *colon = strchr(text, ':');
+    argument->text = text;
     if (!colon)
-        return bw_tool_usage("launch", "--arg %s: expected TYPE:VALUE, buf:FILE.npy or buf:BYTES", text);
-    return strncmp(text, "buf:", 4) ? parse_value(argument, text, colon) : parse_buffer(argument, colon + 1);
+        return bw_tool_usage("launch", "--arg %s: expected TYPE:VALUE, buf:FILE.npy, buf:BYTES or lds:BYTES",
+                             text);
+    return !strncmp(text, "buf:", 4)   ? parse_buffer(argument, colon + 1)
+           : !strncmp(text, "lds:", 4) ? parse_lds(argument, colon + 1)
+                                       : parse_value(argument, text, colon);
+}
+
+/* ---- against the kernel ---- */
+
+/* "0 x: buffer, 1: value of 4 bytes" */
+static void arguments_hint(const struct bw_kernel_info *kernel, struct bw_err *err)
+{
+    struct bw_text text = {0};
+    for (uint32_t i = 0; i < kernel->argument_count; i++) {
+        const struct bw_argument_info *info = &kernel->arguments[i];
+        bw_text_add(&text, "%s%u%s%s ", i ? ", " : "", i, info->name[0] ? " " : "", info->name);
+        if (info->kind == BW_ARGUMENT_BUFFER)
+            bw_text_add(&text, "buffer");
+        else
+            bw_text_add(&text, "value of %u bytes", info->size_bytes);
+    }
+    if (kernel->argument_count)
+        bw_err_hint(err, "its arguments: %s", bw_text_string(&text));
+    else if (kernel->argument_bytes)
+        bw_err_hint(err, "the code object does not describe them: add .amdgpu_metadata with .args");
+    bw_text_free(&text);
+}
+
+static bool argument_fits(const struct bw_launch_argument *argument, const struct bw_argument_info *info)
+{
+    if (info->kind == BW_ARGUMENT_BUFFER)
+        return argument->kind == BW_LAUNCH_BUFFER;
+    return argument->kind == BW_LAUNCH_LDS
+               ? info->size_bytes == LDS_POINTER_BYTES
+               : argument->kind == BW_LAUNCH_VALUE && argument->value_bytes == info->size_bytes;
+}
+
+int bw_launch_arguments_check(const struct bw_launch_arguments *arguments,
+                              const struct bw_kernel_info *kernel, struct bw_err *err)
+{
+    if (arguments->count != kernel->argument_count) {
+        bw_fail(err, -EINVAL, "launch", "kernel %s: number of arguments", kernel->name);
+        bw_err_expected(err, "%u", kernel->argument_count);
+        bw_err_observed(err, "%u", arguments->count);
+        arguments_hint(kernel, err);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < arguments->count; i++) {
+        const struct bw_argument_info *info = &kernel->arguments[i];
+        if (argument_fits(&arguments->at[i], info))
+            continue;
+        bw_fail(err, -EINVAL, "launch", "kernel %s: argument %u", kernel->name, i);
+        if (info->kind == BW_ARGUMENT_BUFFER)
+            bw_err_expected(err, "a buffer");
+        else
+            bw_err_expected(err, "a value of %u bytes", info->size_bytes);
+        bw_err_observed(err, "%s", arguments->at[i].text);
+        if (info->kind != BW_ARGUMENT_BUFFER && info->size_bytes > sizeof arguments->at[i].bits)
+            bw_err_hint(err, "structures by value cannot be given here: pass a pointer to one, in a buffer");
+        else
+            arguments_hint(kernel, err);
+        return -EINVAL;
+    }
+    return 0;
 }
 
 static uint64_t bytes_of(const struct bw_array *array)
@@ -88,13 +229,24 @@ static uint64_t bytes_of(const struct bw_array *array)
     return (uint64_t)bw_array_elements(array) * bw_dtype_bytes(array->dtype);
 }
 
+/* LDS of the launch lies behind the kernel's own; the argument is where. */
+static uint64_t lds_place(const struct bw_kernel_info *kernel, struct bw_launch *launch, uint64_t size_bytes)
+{
+    uint64_t offset = bw_align_up(kernel->group_memory_bytes + launch->dynamic_lds_bytes, LDS_ALIGN_BYTES);
+    launch->dynamic_lds_bytes = (uint32_t)(offset + size_bytes - kernel->group_memory_bytes);
+    return offset;
+}
+
 int bw_launch_arguments_upload(struct bw_launch_arguments *arguments, struct bw_device *device,
+                               const struct bw_kernel_info *kernel, struct bw_launch *launch,
                                struct bw_argument *calls, struct bw_err *err)
 {
     for (uint32_t i = 0; i < arguments->count; i++) {
         struct bw_launch_argument *argument = &arguments->at[i];
         calls[i] = (struct bw_argument){.source = BW_ARG_VALUE, .value = argument->bits};
-        if (!argument->is_buffer)
+        if (argument->kind == BW_LAUNCH_LDS)
+            calls[i].value = lds_place(kernel, launch, argument->bits);
+        if (argument->kind != BW_LAUNCH_BUFFER)
             continue;
         uint64_t size_bytes = bytes_of(&argument->value.array);
         if (!size_bytes)
@@ -108,6 +260,8 @@ int bw_launch_arguments_upload(struct bw_launch_arguments *arguments, struct bw_
                                         .range = {argument->buffer, 0, 0, size_bytes},
                                         .access = BW_ACCESS_READ | BW_ACCESS_WRITE};
     }
+    launch->arguments = calls;
+    launch->argument_count = arguments->count;
     return 0;
 }
 

@@ -95,5 +95,9 @@ int bw_stdout_end(struct bw_stdout *output, struct bw_err *err)
     else
         fclose(stdout);
     stdout = output->real;
-    return output->failed ? bw_fail(err, output->failed, "file", "standard output cannot be written") : 0;
+    if (!output->failed)
+        return 0;
+    bw_fail(err, output->failed, "file", "standard output cannot be written");
+    bw_err_hint(err, "%s", strerrordesc_np(-output->failed));
+    return output->failed;
 }

@@ -168,6 +168,7 @@ int bw_run_expect_check(const struct bw_run *run)
         }
         if (access(binding->text, R_OK)) {
             bw_fail(&err, -errno, "file", "%s", binding->text);
+            bw_err_hint(&err, "%s", strerrordesc_np(-err.code));
             return bw_tool_fail(&err);
         }
     }

@@ -141,8 +141,12 @@ static int symbol_offset(const struct bw_amd_code_object *object, const struct b
     *offset = symbol->value;
     switch (symbol->section) {
     case SHN_UNDEF:
-        if (symbol->binding != STB_WEAK)
-            return bw_fail(err, -EINVAL, subsystem, "undefined symbol %s", symbol->name);
+        if (symbol->binding != STB_WEAK) {
+            bw_fail(err, -EINVAL, subsystem, "undefined symbol %s", symbol->name);
+            bw_err_hint(err, "link the object with what defines it; a language's own functions (OpenCL's "
+                             "get_global_id) are in its device library");
+            return -EINVAL;
+        }
         *absolute = true;
         *offset = 0;
         return 0;

@@ -36,6 +36,8 @@ static int header_read(const void *image, uint64_t image_bytes, Elf64_Ehdr *head
         bw_fail(err, -ENOEXEC, "elf", "object for the host");
         bw_err_expected(err, "type %d (ET_REL), machine %d (x86-64)", ET_REL, EM_X86_64);
         bw_err_observed(err, "type %u, machine %u", header->e_type, header->e_machine);
+        if (header->e_machine == EM_AMDGPU)
+            bw_err_hint(err, "this one is for an AMD GPU: it runs on that, or on a mock of it");
         return -ENOEXEC;
     }
     if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0 || header->e_shnum > SECTIONS_MAX ||

@@ -23,7 +23,7 @@ run 4 'kernel endless: .*after 1[0-9]{3}\.[0-9]+ ms \(ETIMEDOUT\)' endless --arg
 run 4 'kernel wild: .*0x123400005000' wild --arg buf:64K
 run 4 'kernel null: .*null address' null --arg buf:64K
 run 4 'kernel illegal: ' illegal --arg buf:64K
-run 1 'expected 1, observed 0' store_item
+run 1 'expected 1, observed 0.*its arguments: 0 p buffer' store_item
 run 1 'it has: endless, wild, null' nothing --arg buf:64
 run 1 'argument 0' store_item --arg i32:5
 check 1 'it has: endless' launch "$work/k.o" --grid 1 --block 64 --arg buf:64

@@ -13,12 +13,12 @@ unwritable() { # ARGS...
     checks=$((checks + 1))
     if [ $target = full ]; then
       "$bellwire" "$@" >/dev/full 2>"$work/.err"
-      status=$? number=ENOSPC
+      status=$? number=ENOSPC text='No space left on device'
     else
       "$bellwire" "$@" >&- 2>"$work/.err"
-      status=$? number=EBADF
+      status=$? number=EBADF text='Bad file descriptor'
     fi
-    [ $status = 1 ] && [ "$(cat "$work/.err")" = "bellwire: file: standard output cannot be written ($number)" ] ||
+    [ $status = 1 ] && grep -qxF "bellwire: file: standard output cannot be written ($number). $text" "$work/.err" ||
       complain "bellwire $* >$target" "exit code 1 and $number" "$status, $(cat "$work/.err")"
   done
 }
