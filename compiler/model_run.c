@@ -109,6 +109,37 @@ static int input_mismatch(const struct bw_declared *declared, struct bw_err *err
     return bw_fail(err, -EINVAL, "model", "%s of input '%s'", what, declared->name);
 }
 
+/* "[1,3,height,?]": free dimensions by name. */
+static void shape_declared(const struct bw_model_value *value, struct bw_text *text)
+{
+    for (uint32_t i = 0; i < value->rank; i++) {
+        const struct bw_model_dim *dim = &value->dims[i];
+        bw_text_add(text, i ? "," : "[");
+        if (dim->size >= 0)
+            bw_text_add(text, "%lld", (long long)dim->size);
+        else
+            bw_text_add(text, "%s", dim->symbol ? dim->symbol : "?");
+    }
+    bw_text_add(text, value->rank ? "]" : "[]");
+}
+
+static int shape_mismatch(const struct bw_model_value *value, const struct bw_array *array,
+                          struct bw_err *err)
+{
+    struct bw_text expected = {0}, observed = {0};
+    struct bw_model_value given = {.rank = array->rank};
+    for (uint32_t i = 0; i < array->rank; i++)
+        given.dims[i] = (struct bw_model_dim){.size = array->dims[i]};
+    shape_declared(value, &expected);
+    shape_declared(&given, &observed);
+    bw_fail(err, -EINVAL, "model", "shape of input '%s'", value->name);
+    bw_err_expected(err, "%s", bw_text_string(&expected));
+    bw_err_observed(err, "%s", bw_text_string(&observed));
+    bw_text_free(&expected);
+    bw_text_free(&observed);
+    return -EINVAL;
+}
+
 static int array_check(const struct bw_model *model, uint32_t index, const struct bw_array *array,
                        struct bw_err *err)
 {
@@ -121,20 +152,14 @@ static int array_check(const struct bw_model *model, uint32_t index, const struc
         bw_err_observed(err, "%s", bw_dtype_name(array->dtype));
         return rc;
     }
-    if (array->rank > BW_TENSOR_RANK_MAX || (value.has_shape && value.rank != array->rank)) {
-        int rc = input_mismatch(declared, err, "rank");
-        bw_err_expected(err, "%u", value.rank);
-        bw_err_observed(err, "%u", array->rank);
-        return rc;
-    }
+    if (array->rank > BW_TENSOR_RANK_MAX)
+        return input_mismatch(declared, err, "rank above BW_TENSOR_RANK_MAX");
+    if (value.has_shape && value.rank != array->rank)
+        return shape_mismatch(&value, array, err);
     for (uint32_t i = 0; i < array->rank; i++)
         if (array->dims[i] < 0 ||
-            (value.has_shape && value.dims[i].size >= 0 && value.dims[i].size != array->dims[i])) {
-            int rc = input_mismatch(declared, err, "shape");
-            bw_err_expected(err, "dimension %u = %lld", i, (long long)value.dims[i].size);
-            bw_err_observed(err, "%lld", (long long)array->dims[i]);
-            return rc;
-        }
+            (value.has_shape && value.dims[i].size >= 0 && value.dims[i].size != array->dims[i]))
+            return shape_mismatch(&value, array, err);
     return !array->data && bw_array_elements(array) ? input_mismatch(declared, err, "data") : 0;
 }
 

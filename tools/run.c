@@ -18,7 +18,7 @@ void bw_run_bind(struct bw_args *args, bw_run_bindings *bindings)
     if (args->failed)
         return;
     if (!equals || equals == text || !equals[1]) {
-        bw_tool_usage(args->tool, "%s '%s': expected NAME=%s", args->option, text,
+        bw_tool_usage(args->tool, "%s '%s': expected NAME=%s, or @0= for the first", args->option, text,
                       bw_args_is(args, "--shape") ? "1x3x48x48" : "FILE");
         args->failed = true;
         return;

@@ -20,6 +20,14 @@ static uint32_t channels_of(const struct bw_model_value *declared)
     return size < 0 ? 3 : size == 1 || size == 3 ? (uint32_t)size : 0;
 }
 
+static bool size_fits(const struct bw_picture *picture, const struct bw_model_value *declared)
+{
+    if (!declared->has_shape)
+        return true;
+    int64_t height = declared->dims[declared->rank - 2].size, width = declared->dims[declared->rank - 1].size;
+    return (height < 0 || height == picture->height) && (width < 0 || width == picture->width);
+}
+
 static double channel_value(const float *pixel, uint32_t channel, uint32_t channels,
                             const struct bw_run_picture_options *options)
 {
@@ -59,6 +67,16 @@ int bw_run_picture_parse(const char *path, const uint8_t *data, uint64_t size_by
     int rc = bw_png_parse(path, data, size_bytes, &picture, err);
     if (rc)
         return rc;
+    if (!size_fits(&picture, declared)) {
+        bw_fail(err, -EINVAL, "run", "%s: size for input '%s'", path, declared->name);
+        bw_err_expected(err, "%lld x %lld", (long long)declared->dims[declared->rank - 1].size,
+                        (long long)declared->dims[declared->rank - 2].size);
+        bw_err_observed(err, "%u x %u", picture.width, picture.height);
+        bw_err_hint(err,
+                    "width x height; pictures are not scaled: give one of the size that the model takes");
+        bw_picture_free(&picture);
+        return -EINVAL;
+    }
     uint64_t plane = (uint64_t)picture.width * picture.height;
     struct bw_array array = {.dtype = declared->dtype,
                              .rank = declared->has_shape ? declared->rank : 4,

@@ -63,8 +63,10 @@ int bw_target_from_device(const struct bw_device_info *info, struct bw_target *t
         rc = bw_target_amdgpu(info->arch, target, err);
     else if (!strcmp(info->driver, "host"))
         rc = bw_target_host(target, err);
-    else
+    else {
         rc = bw_fail(err, -ENOTSUP, "llvm", "code for driver '%s'", info->driver);
+        bw_err_hint(err, "it executes nothing: run on host:0, on a GPU or on a mock of one");
+    }
     if (!rc && info->compute_units)
         target->workers = info->compute_units;
     return rc;

@@ -53,7 +53,9 @@ says 'output y f32\[1,1,49,276\]'
 check 0 '' run "$models/rgb.onnx" --device host:0 --input "x=$source_dir/samples/ocr/line-palette.png" --png-bgr --png-mean 0.5 --png-std 0.5,0.5,0.5 --output "$work/rgb"
 says 'output y f32\[1,3,49,292\]'
 check 1 'takes no picture' run "$models/relu.onnx" --device host:0 --input "x=$seven"
-check 1 "'image'" run "$digits" --device host:0 --input "image=$source_dir/samples/ocr/line.png"
+check 1 "line\.png: size for input 'image': expected 16 x 16, observed 518 x 61 .* not scaled" \
+  run "$digits" --device host:0 --input "image=$source_dir/samples/ocr/line.png"
+check 1 'executes nothing' run "$digits" --device null
 
 # ONNX's own tensor files: dims 2 and 3, float, raw data.
 printf '\x08\x02\x08\x03\x10\x01\x4a\x18%b' '\0\0\x80\x3f\0\0\x80\xbf\0\0\x80\x3f\0\0\x80\xbf\0\0\x80\x3f\0\0\x80\xbf' >"$work/x.pb"
@@ -65,7 +67,7 @@ mkfifo "$work/fifo.onnx"
 check 1 'fifo.onnx' run "$work/fifo.onnx" --device host:0
 check 1 'ENOENT' run nothing.onnx --device host:0
 check 1 'ENOENT' run "$digits" --device host:0 --input "image=$work/nothing.npy"
-check 1 'rank|dtype' run "$digits" --device host:0 --input "image=$work/host:0/digit.npy"
+check 1 'expected \[1,3,16,16\], observed \[1,10\]' run "$digits" --device host:0 --input "image=$work/host:0/digit.npy"
 check 1 "dtype of input 'x'" run "$models/integers.onnx" --device host:0 --input "x=$work/relu/y.npy"
 check 1 'is no .npy, .pb or .png' run "$digits" --device host:0 --input "image=$source_dir/CONTRIBUTING.md"
 : >"$work/empty.onnx"
