@@ -7,43 +7,80 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vec.h"
+#include "drivers/amd/arch.h"
+#include "drivers/amd/elf.h"
 #include "mock/isa/isa.h"
 #include "tools/print.h"
 #include "tools/tool.h"
 
-enum { FILE_BYTES_MAX = 1 << 30 };
+enum {
+    FILE_BYTES_MAX = 1 << 30,
+    LABELS_MAX = 1 << 12,  /* each is looked at for each instruction: larger objects are no hand's work */
+    EF_AMDGPU_MACH = 0xff, /* of e_flags: LLVM BinaryFormat/ELF.h */
+};
+
+/* Where a function begins: in the section for a relocatable object, else in memory. */
+struct label {
+    const char *name;
+    uint64_t address;
+    uint16_t section;
+};
+typedef BW_VEC(struct label) label_list;
 
 struct listing {
     const struct bw_isa *isa;
     cJSON *rows; /* NULL: text */
+    label_list labels;
+    uint16_t section; /* the one being listed */
     uint64_t illegal;
 };
 
-/* text NULL: no instruction. */
-static void print_row(const struct listing *listing, const uint8_t *code, unsigned length, uint64_t address,
-                      const char *text)
+/* One instruction, or what is none (text NULL). */
+struct row {
+    const uint8_t *code;
+    unsigned length;
+    uint64_t address;
+    const char *label, *text;
+};
+
+static void print_row(const struct row *row)
 {
-    bw_print(stdout, "%08llx:", (unsigned long long)address);
-    for (unsigned i = 0; i + 4 <= length; i += 4) {
+    if (row->label)
+        bw_print(stdout, "%s:\n", row->label);
+    bw_print(stdout, "%08llx:", (unsigned long long)row->address);
+    for (unsigned i = 0; i + 4 <= row->length; i += 4) {
         uint32_t word;
-        memcpy(&word, code + i, sizeof word);
+        memcpy(&word, row->code + i, sizeof word);
         bw_print(stdout, " %08x", word);
     }
-    bw_print(stdout, "%*s %s\n", 28 - (int)(length / 4) * 9, "", text ? text : "<not an instruction>");
+    bw_print(stdout, "%*s %s\n", 28 - (int)(row->length / 4) * 9, "",
+             row->text ? row->text : "<not an instruction>");
 }
 
-static void add_row(const struct listing *listing, const uint8_t *code, unsigned length, uint64_t address,
-                    const char *text)
+static cJSON *row_json(const struct row *row)
 {
-    cJSON *row = cJSON_CreateObject(), *words = cJSON_AddArrayToObject(row, "words");
-    cJSON_AddNumberToObject(row, "address", (double)address);
-    for (unsigned i = 0; i + 4 <= length; i += 4) {
+    cJSON *object = cJSON_CreateObject(), *words = cJSON_AddArrayToObject(object, "words");
+    cJSON_AddNumberToObject(object, "address", (double)row->address);
+    for (unsigned i = 0; i + 4 <= row->length; i += 4) {
         uint32_t word;
-        memcpy(&word, code + i, sizeof word);
+        memcpy(&word, row->code + i, sizeof word);
         cJSON_AddItemToArray(words, cJSON_CreateNumber(word));
     }
-    cJSON_AddItemToObject(row, "text", text ? cJSON_CreateString(text) : cJSON_CreateNull());
-    cJSON_AddItemToArray(listing->rows, row);
+    if (row->label)
+        cJSON_AddStringToObject(object, "label", row->label);
+    cJSON_AddItemToObject(object, "text", row->text ? cJSON_CreateString(row->text) : cJSON_CreateNull());
+    return object;
+}
+
+static const char *label_at(const struct listing *listing, uint64_t address)
+{
+    for (size_t i = 0; i < listing->labels.count; i++) {
+        const struct label *label = &listing->labels.data[i];
+        if (label->section == listing->section && label->address == address)
+            return label->name;
+    }
+    return NULL;
 }
 
 /* Lists [code, code + size); the rest of an undecodable stretch goes on at the next word. */
@@ -52,38 +89,64 @@ static void list_code(struct listing *listing, const uint8_t *code, uint64_t cod
     for (uint64_t at = 0; at < code_bytes;) {
         struct bw_text text = {0};
         unsigned length = bw_isa_disassemble(listing->isa, code + at, code_bytes - at, address + at, &text);
+        struct row row = {code + at, length, address + at, label_at(listing, address + at),
+                          length ? bw_text_string(&text) : NULL};
         listing->illegal += length == 0;
-        const char *shown = length ? bw_text_string(&text) : NULL;
         if (!length)
-            length = code_bytes - at < 4 ? (unsigned)(code_bytes - at) : 4;
-        (listing->rows ? add_row : print_row)(listing, code + at, length, address + at, shown);
+            row.length = code_bytes - at < 4 ? (unsigned)(code_bytes - at) : 4;
+        if (listing->rows)
+            cJSON_AddItemToArray(listing->rows, row_json(&row));
+        else
+            print_row(&row);
         bw_text_free(&text);
-        at += length;
+        at += row.length;
     }
 }
 
-static int list_elf(struct listing *listing, const uint8_t *file, uint64_t file_bytes)
+/* Functions of every symbol table; a linked file has two, which say the same. */
+static int labels_take(struct listing *listing, const struct bw_amd_elf *elf, struct bw_err *err)
 {
-    struct bw_err err = {0};
-    Elf64_Ehdr header;
-    if (file_bytes < sizeof header)
-        return bw_fail(&err, -EINVAL, "disasm", "ELF header cut short"), bw_tool_fail(&err);
-    memcpy(&header, file, sizeof header);
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr) ||
-        header.e_shoff > file_bytes || header.e_shnum > (file_bytes - header.e_shoff) / sizeof(Elf64_Shdr))
-        return bw_fail(&err, -EINVAL, "disasm", "not a 64-bit ELF file with a section table inside it"),
-               bw_tool_fail(&err);
-    for (unsigned i = 0; i < header.e_shnum; i++) {
-        Elf64_Shdr section;
-        memcpy(&section, file + header.e_shoff + i * sizeof section, sizeof section);
-        if (section.sh_type != SHT_PROGBITS || !(section.sh_flags & SHF_EXECINSTR))
+    int rc = 0;
+    for (uint32_t i = 0; i < elf->section_count && !rc; i++) {
+        if (elf->sections[i].type != SHT_SYMTAB && elf->sections[i].type != SHT_DYNSYM)
             continue;
-        if (section.sh_offset > file_bytes || section.sh_size > file_bytes - section.sh_offset)
-            return bw_fail(&err, -EINVAL, "disasm", "section %u lies outside the file", i),
-                   bw_tool_fail(&err);
-        list_code(listing, file + section.sh_offset, section.sh_size, section.sh_addr);
+        for (uint64_t k = 0; k < bw_amd_elf_entry_count(&elf->sections[i]) && !rc; k++) {
+            struct bw_amd_elf_symbol symbol;
+            rc = bw_amd_elf_symbol(elf, i, k, &symbol, err);
+            if (rc || symbol.type != STT_FUNC)
+                continue;
+            struct label label = {symbol.name, symbol.value, symbol.section};
+            if (listing->labels.count == LABELS_MAX || bw_vec_push(&listing->labels, label))
+                rc = bw_fail(err, -E2BIG, "disasm", "more than %d functions", LABELS_MAX);
+        }
     }
-    return BW_TOOL_DONE;
+    return rc;
+}
+
+static int list_elf(struct listing *listing, const struct bw_amd_arch *arch, const uint8_t *file,
+                    uint64_t file_bytes, struct bw_err *err)
+{
+    struct bw_arena arena = {0};
+    struct bw_amd_elf elf;
+    int rc = bw_amd_elf_open(&elf, &arena, file, file_bytes, err);
+    const struct bw_amd_arch *built_for = rc ? NULL : bw_amd_arch_by_elf_machine(elf.flags & EF_AMDGPU_MACH);
+    if (!rc && arch && built_for != arch) {
+        rc = bw_fail(err, -EINVAL, "disasm", "this object is for another architecture (e_flags 0x%x)",
+                     elf.flags);
+        bw_err_expected(err, "%s", arch->name);
+        bw_err_observed(err, "%s", built_for ? built_for->name : "an unknown machine");
+    }
+    if (!rc)
+        rc = labels_take(listing, &elf, err);
+    for (uint32_t i = 0; i < elf.section_count && !rc; i++) {
+        const struct bw_amd_elf_section *section = &elf.sections[i];
+        listing->section = (uint16_t)i;
+        if (section->type == SHT_PROGBITS && section->flags & SHF_EXECINSTR)
+            list_code(listing, bw_amd_elf_content(&elf, section), section->size_bytes, section->address);
+    }
+    bw_vec_free(&listing->labels);
+    bw_arena_free(&arena);
+    return rc;
 }
 
 int bw_tool_disasm(int argc, char **argv)
@@ -119,12 +182,13 @@ int bw_tool_disasm(int argc, char **argv)
         cJSON_AddStringToObject(document, "arch", arch);
         listing.rows = cJSON_AddArrayToObject(document, "instructions");
     }
-    int status = BW_TOOL_DONE;
+    int rc = 0;
     if (file_bytes >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG))
-        status = list_elf(&listing, file, file_bytes);
+        rc = list_elf(&listing, bw_amd_arch_find(arch), file, file_bytes, &err);
     else
         list_code(&listing, file, file_bytes, 0);
     free(file);
+    int status = rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
     if (document && !status) {
         cJSON_AddNumberToObject(document, "not_instructions", (double)listing.illegal);
         bw_tool_print_json(document);

@@ -52,4 +52,8 @@ clang-19 -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=gfx1030 -O2 -nogpul
   "$source_dir/tests/cli/arguments.cl" -c -o "$work/other.o"
 check 1 'another architecture.*expected gfx1100' launch "$work/other.o" --kernel saxpy --grid 1 --block 1
 check 1 'for an AMD GPU' launch "$work/k.o" --kernel saxpy --grid 1 --block 1 --device host:0
+check 1 'another architecture.*expected gfx1100' disasm --arch gfx1100 "$work/other.o"
+check 1 'e_machine.*expected 224' disasm --arch gfx1100 "$bellwire"
+check 0 '' disasm --arch gfx1100 "$work/k.so"
+says '^saxpy:$'
 finish

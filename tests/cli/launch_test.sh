@@ -8,6 +8,7 @@ export BW_WAIT_MS=1000
 check 0 '' asm --arch gfx1100 "$source_dir/tests/cli/kernels.s" -o "$work/k.o"
 check 1 '' disasm --arch gfx1100 "$work/k.o" # one of its instructions is none
 says 's_sleep 1|s_sleep 0x1'
+says '^store_item:$'
 run() { # STATUS PATTERN KERNEL ARGS...
   local status=$1 pattern=$2 kernel=$3
   shift 3
