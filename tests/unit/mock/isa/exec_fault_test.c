@@ -147,6 +147,7 @@ static const uint32_t many_registers[] = {
 };
 
 static const uint32_t recursion[] = {
+    0xbe860080,             /* s_mov_b32 s6, 0 */
     0xbe844700,             /* s_getpc_b64 s[4:5] */
     0x80048804,             /* s_add_u32 s4, s4, 8 */
     0x82058005,             /* s_addc_u32 s5, s5, 0 */
