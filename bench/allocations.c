@@ -6,7 +6,7 @@
 
 #include "bench/bench.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(BW_SANITIZED)
 
 uint64_t bw_bench_allocations(void)
 {

@@ -2,18 +2,15 @@
 # the level by cpuid. The plain compilation of each file is the lowest level; the others are wrappers made here.
 set(BW_EXEC_LEVELS)
 # Instrumented builds check the same source once, at the lowest level: the others cost minutes and show nothing more.
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT BW_SANITIZE AND NOT BW_FUZZ)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT BW_SANITIZE)
   set(BW_EXEC_LEVELS avx2 avx512)
 endif()
 # No contraction: a multiply and an add are two roundings in the ISA, as written. No vzeroupper: handlers run in chains.
 set(BW_EXEC_OPTIMISE -O3)
-if(BW_SANITIZE OR BW_FUZZ)
+if(BW_SANITIZE)
   set(BW_EXEC_OPTIMISE -O1)
 endif()
 set(BW_EXEC_FLAGS ${BW_EXEC_OPTIMISE} -ffp-contract=off -fno-math-errno -fno-trapping-math -Wno-psabi)
-if(CMAKE_C_COMPILER_ID MATCHES "Clang")
-  list(APPEND BW_EXEC_FLAGS -Wno-pass-failed) # it warns where -O1 leaves a loop as it is
-endif()
 set(BW_EXEC_FLAGS_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mno-vzeroupper)
 set(BW_EXEC_FLAGS_avx512 ${BW_EXEC_FLAGS_avx2} -mavx512f -mavx512dq -mavx512vl -mavx512bw -mprefer-vector-width=512)
 file(GLOB BW_EXEC_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/mock/isa/exec_*.c)

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# fuzz.sh SECONDS: runs every libFuzzer target (tests/fuzz) that long, two at a time.
+# fuzz.sh SECONDS: runs every libFuzzer target (tests/fuzz) of the asan build that long, two at a time.
 set -eu -o pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 seconds=${1:-60}
 mkdir -p "$bw_root/build"
-bw_build fuzz fuzz_targets >"$bw_root/build/fuzz.log" 2>&1 || { tail -n 50 "$bw_root/build/fuzz.log"; exit 1; }
+bw_build asan fuzz_targets >"$bw_root/build/fuzz.log" 2>&1 || { tail -n 50 "$bw_root/build/fuzz.log"; exit 1; }
 
 run_target() {
   local target=$1 name work seeds=""
   name=$(basename "$target")
-  work=$bw_root/build/fuzz/corpus/$name
+  work=$bw_root/build/asan/corpus/$name
   mkdir -p "$work"
   [ ! -d "$bw_root/tests/fuzz/seeds/$name" ] || seeds=$bw_root/tests/fuzz/seeds/$name
   if [ "$name" = fuzz_onnx ]; then # the small models of the tests are where mutation starts
@@ -31,4 +31,4 @@ run_target() {
 export -f run_target
 export bw_root seconds UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 echo "== fuzz"
-find "$bw_root/build/fuzz" -maxdepth 1 -name 'fuzz_*' -type f -executable | sort | xargs -r -n 1 -P 2 bash -c 'run_target "$0"'
+find "$bw_root/build/asan" -maxdepth 1 -name 'fuzz_*' -type f -executable | sort | xargs -r -n 1 -P 2 bash -c 'run_target "$0"'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [FILTER]: installs what is missing, builds, runs the whole test suite; FILTER is a ctest regular expression.
-# The same tests under the sanitizers, and the fuzzers, are in soak.sh.
+# test.sh [FILTER]: installs what is missing, builds, runs the whole test suite, then the quick tests under AddressSanitizer and
+# UndefinedBehaviorSanitizer and each fuzzer for a minute. With FILTER (a ctest regular expression), the tests of that name alone.
 set -eu -o pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 filter=${1:-.}
@@ -20,3 +20,6 @@ run_suite() { # PRESET CTEST-ARGUMENTS...
 
 # All 1072 conformance cases on host and mock, one kernel at a time, take many minutes: soak.sh.
 run_suite release -R "$filter" -E '^conformance\.onnx\.'
+[ $# = 0 ] || exit 0
+run_suite asan -L 'unit|scenario' -LE slow
+bash "$bw_root/scripts/fuzz.sh" 60

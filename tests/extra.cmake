@@ -2,7 +2,7 @@
 add_test(NAME house.rules COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/house/rules.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 set_tests_properties(house.rules PROPERTIES LABELS house)
 
-if(BW_FUZZ)
+if(BW_SANITIZE AND CMAKE_C_COMPILER_ID MATCHES Clang)
   add_custom_target(fuzz_targets)
   file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.c)
   foreach(path IN LISTS fuzzers)

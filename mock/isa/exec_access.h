@@ -26,6 +26,19 @@ ALWAYS_INLINE bool is_run(vu offsets, uint32_t bits, uint32_t first, uint32_t st
 #endif
 }
 
+/* Lane l of the result is element index[l] of the two vectors laid end to end. */
+ALWAYS_INLINE vu two_source_lanes(vu low, vu high, vu index)
+{
+#if defined(__clang__) /* no shuffle by a vector of indices; only sanitized builds, whose speed does not matter */
+    vu r;
+    for (unsigned lane = 0; lane < BW_CHUNK_LANES; lane++)
+        r[lane] = index[lane] < BW_CHUNK_LANES ? low[index[lane]] : high[index[lane] - BW_CHUNK_LANES];
+    return r;
+#else
+    return __builtin_shuffle(low, high, index);
+#endif
+}
+
 /* Whole vectors, one access each: a single larger memcpy may become a string instruction. */
 ALWAYS_INLINE void read_vectors(const uint8_t *memory, unsigned count, vu *m)
 {
@@ -46,7 +59,7 @@ ALWAYS_INLINE vu picked(vu low, vu high, unsigned step, unsigned first)
     vu index;
     for (unsigned lane = 0; lane < BW_CHUNK_LANES; lane++)
         index[lane] = (lane * step + first) % (2 * BW_CHUNK_LANES);
-    return __builtin_shuffle(low, high, index);
+    return two_source_lanes(low, high, index);
 }
 
 /* The lower half of each. */
@@ -55,7 +68,7 @@ ALWAYS_INLINE vu joined(vu low, vu high)
     vu index;
     for (unsigned lane = 0; lane < BW_CHUNK_LANES; lane++)
         index[lane] = lane < BW_CHUNK_LANES / 2 ? lane : lane + BW_CHUNK_LANES / 2;
-    return __builtin_shuffle(low, high, index);
+    return two_source_lanes(low, high, index);
 }
 
 /* The same for the upper lanes of a chunk: those from `from` on; the others stay. */
@@ -64,7 +77,7 @@ ALWAYS_INLINE vu picked_from(vu kept, vu other, unsigned step, unsigned first, u
     vu index;
     for (unsigned lane = 0; lane < BW_CHUNK_LANES; lane++)
         index[lane] = lane < from ? lane : BW_CHUNK_LANES + (lane * step + first) % BW_CHUNK_LANES;
-    return __builtin_shuffle(kept, other, index);
+    return two_source_lanes(kept, other, index);
 }
 
 /* Consecutive elements of some dwords each become one vector per dword (r, with BW_CHUNKS between). */
@@ -115,12 +128,12 @@ ALWAYS_INLINE void store_run(uint8_t *memory, unsigned dwords, const vu *data)
             second[k] = j == 3 ? W + lane : lane; /* dwords 2 and 3 */
             third[k] = j >= 2 ? W + k : k;
         }
-        vu low = __builtin_shuffle(data[0], data[BW_CHUNKS], first);
+        vu low = two_source_lanes(data[0], data[BW_CHUNKS], first);
         if (dwords == 2) {
             m[part] = low;
         } else {
-            vu high = __builtin_shuffle(data[2 * BW_CHUNKS], data[(dwords - 1) * BW_CHUNKS], second);
-            m[part] = __builtin_shuffle(low, high, third);
+            vu high = two_source_lanes(data[2 * BW_CHUNKS], data[(dwords - 1) * BW_CHUNKS], second);
+            m[part] = two_source_lanes(low, high, third);
         }
     }
     write_vectors(memory, dwords, m);

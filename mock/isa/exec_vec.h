@@ -41,7 +41,7 @@ typedef uint8_t vb __attribute__((vector_size(BW_VECTOR_BYTES), may_alias));
  * then the compiler keeps the frame and the stack grows with every instruction. STEP goes through the driver
  * loop, always safe. */
 #define STEP return uop + 1
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__OPTIMIZE__) && !defined(BW_SANITIZED)
 #define NEXT return uop[1].run(wave, uop + 1)
 #define GO(target_uop)                           \
     do {                                         \

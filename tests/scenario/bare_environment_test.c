@@ -134,7 +134,8 @@ static void expect_failure(const struct expectation *e)
     BW_EQ(bw_sys_wrap_create(&bare.base, &sys), 0);
     bool ok = BW_EQ(bw_kfd_open(sys, 0, &iface, &err), e->code);
     bw_err_format(&err, line, sizeof line);
-    ok &= BW_TRUE(strstr(line, e->line) != NULL) & BW_TRUE(strstr(err.hint, e->hint) != NULL);
+    ok &= BW_TRUE(strstr(line, e->line) != NULL);
+    ok &= BW_TRUE(strstr(err.hint, e->hint) != NULL);
     if (!ok)
         printf("      %s: %s\n", e->what, line);
     BW_EQ(bw_sys_wrap_open_descriptors(sys), 0);

@@ -136,7 +136,8 @@ static void every_call_of_every_kind(void)
         uint32_t count = 0, tolerated = 0;
         while (count < 200 && fail_nth(kinds[i].call, count + 1, &tolerated))
             count++;
-        bool ok = BW_TRUE(count >= kinds[i].at_least) & BW_TRUE(tolerated <= kinds[i].tolerated_max);
+        bool ok = BW_TRUE(count >= kinds[i].at_least);
+        ok &= BW_TRUE(tolerated <= kinds[i].tolerated_max);
         if (!ok)
             printf("      %s: %u calls, %u of them may fail\n", bw_sys_call_name(kinds[i].call), count,
                    tolerated);

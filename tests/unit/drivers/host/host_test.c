@@ -45,7 +45,7 @@ static bool rig_run(struct rig *rig, const char *name, const uint32_t groups[3],
                     const struct bw_argument *arguments, uint32_t count)
 {
     struct bw_kernel *kernel;
-    struct bw_graph *graph;
+    struct bw_graph *graph = NULL;
     struct bw_linked_graph *linked = NULL;
     uint64_t ticket;
     struct bw_launch launch = {.group_count = {{groups[0], false}, {groups[1], false}, {groups[2], false}},

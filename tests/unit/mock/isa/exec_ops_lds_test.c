@@ -338,13 +338,13 @@ static void test_one_address(void)
             for (unsigned lane = 0; lane < rig.wave_size; lane++) {
                 uint64_t result =
                     ops[i].bytes == 8 ? mem_wide(rig.lanes[lane].result) : rig.lanes[lane].result[0];
+                if (!mem_is_active(&rig, lane))
+                    continue;
                 uint64_t steps = is_float          ? (uint64_t)mem_f32(result)
                                  : ops[i].step > 0 ? result - start
                                                    : start - result;
                 if (ops[i].bytes == 4)
                     steps = (uint32_t)steps;
-                if (!mem_is_active(&rig, lane))
-                    continue;
                 if (BW_TRUE(steps < active))
                     BW_TRUE(!seen[steps]);
                 seen[steps % MEM_LANES] = true;
