@@ -200,16 +200,11 @@ static uint8_t *atomic_memory(struct bw_wave *wave, const struct bw_uop *uop, en
     return NULL;
 }
 
-/* One lane; false on a fault. */
-static bool atomic_lane(struct bw_wave *wave, const struct bw_uop *uop, unsigned lane, uint64_t *old)
+uint64_t bw_atomic_perform(struct bw_wave *wave, const struct bw_uop *uop, unsigned lane, uint8_t *memory)
 {
-    bool wide = uop->f & BW_ATOMIC_WIDE, dropped;
+    bool wide = uop->f & BW_ATOMIC_WIDE;
     enum bw_atomic atomic = (enum bw_atomic)(uop->f & 0xff);
     enum bw_address_form form = (enum bw_address_form)(uop->f >> 8 & 0xff);
-    uint8_t *memory = atomic_memory(wave, uop, form, lane, wide ? 8 : 4, &dropped);
-    *old = 0;
-    if (!memory)
-        return dropped;
     const uint32_t *data = BW_AT(const uint32_t, wave, uop->b);
     bool is_pair = atomic == BW_ATOMIC_CMPSWAP || atomic == BW_ATOMIC_CMPSWAP_F;
     const uint32_t *data2 = uop->f & BW_ATOMIC_DATA2_SEPARATE ? BW_AT(const uint32_t, wave, uop->c)
@@ -218,13 +213,11 @@ static bool atomic_lane(struct bw_wave *wave, const struct bw_uop *uop, unsigned
     uint64_t values[2] = {element_of(data, lane, wide), element_of(data2, lane, wide)};
     bool in_memory = memory < wave->lds || memory >= wave->lds + wave->lds_bytes;
     unsigned flush = flush_of(wave, atomic, wide, form, in_memory);
-    *old = wide ? perform64((uint64_t *)(void *)memory, atomic, in_memory, values, flush)
+    return wide ? perform64((uint64_t *)(void *)memory, atomic, in_memory, values, flush)
                 : perform32((uint32_t *)(void *)memory, atomic, in_memory, values, flush);
-    return true;
 }
 
-static void write_elements(struct bw_wave *wave, int32_t offset, uint32_t exec, const uint64_t *values,
-                           bool wide)
+void bw_atomic_return(struct bw_wave *wave, int32_t offset, uint32_t exec, const uint64_t *values, bool wide)
 {
     uint32_t *d = BW_AT(uint32_t, wave, offset);
     for (; exec; exec &= exec - 1) {
@@ -237,15 +230,19 @@ static void write_elements(struct bw_wave *wave, int32_t offset, uint32_t exec, 
 
 static const struct bw_uop *x_ATOMIC(struct bw_wave *wave, const struct bw_uop *uop)
 {
+    enum bw_address_form form = (enum bw_address_form)(uop->f >> 8 & 0xff);
     uint32_t exec = *BW_AT(uint32_t, wave, uop->x);
+    bool wide = uop->f & BW_ATOMIC_WIDE, dropped;
     uint64_t old[BW_LANES];
     for (uint32_t rest = exec; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
-        if (!atomic_lane(wave, uop, lane, &old[lane]))
+        uint8_t *memory = atomic_memory(wave, uop, form, lane, wide ? 8 : 4, &dropped);
+        if (!memory && !dropped)
             return NULL;
+        old[lane] = memory ? bw_atomic_perform(wave, uop, lane, memory) : 0;
     }
     if (uop->f & BW_ATOMIC_RETURN)
-        write_elements(wave, uop->d, exec, old, uop->f & BW_ATOMIC_WIDE);
+        bw_atomic_return(wave, uop->d, exec, old, wide);
     return uop + 1;
 }
 
@@ -275,8 +272,8 @@ static const struct bw_uop *x_LDS_EXCHANGE_PAIR(struct bw_wave *wave, const stru
                 memcpy(memory[i], &value, bytes);
         }
     }
-    write_elements(wave, uop->d, exec, old[0], wide);
-    write_elements(wave, uop->d + (int32_t)bytes / 4 * BW_VREG_BYTES, exec, old[1], wide);
+    bw_atomic_return(wave, uop->d, exec, old[0], wide);
+    bw_atomic_return(wave, uop->d + (int32_t)bytes / 4 * BW_VREG_BYTES, exec, old[1], wide);
     return uop + 1;
 }
 
@@ -299,7 +296,7 @@ static const struct bw_uop *x_DS_CONDXCHG32_RTN_B64(struct bw_wave *wave, const 
         }
         old[lane] = words[0] | (uint64_t)words[1] << 32;
     }
-    write_elements(wave, uop->d, exec, old, true);
+    bw_atomic_return(wave, uop->d, exec, old, true);
     return uop + 1;
 }
 

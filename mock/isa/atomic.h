@@ -2,6 +2,9 @@
 #ifndef BW_MOCK_ISA_ATOMIC_H
 #define BW_MOCK_ISA_ATOMIC_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 enum bw_atomic {
     BW_ATOMIC_SWAP,
     BW_ATOMIC_CMPSWAP,
@@ -32,6 +35,20 @@ enum {
     BW_ATOMIC_WIDE = 1 << 16,           /* 64-bit elements */
     BW_ATOMIC_RETURN = 1 << 17,         /* the old value goes to uop->d */
     BW_ATOMIC_DATA2_SEPARATE = 1 << 18, /* second data in its own register at uop->c, as DS has it */
+    BW_BUFFER_INDEX = 1 << 20,          /* of buffer uops: what the address registers hold */
+    BW_BUFFER_OFFSET = 1 << 21,
 };
+/* uop->f of a buffer uop: an element or an atomic operation, which have the low byte, and where addresses
+ * come from. */
+
+struct bw_wave;
+struct bw_uop;
+
+/* The atomic operation that uop->f says, with the lane's data, on memory of its size and alignment; returns
+ * what was there. */
+uint64_t bw_atomic_perform(struct bw_wave *wave, const struct bw_uop *uop, unsigned lane, uint8_t *memory);
+
+/* What was there into the registers at that offset, of the lanes of exec. */
+void bw_atomic_return(struct bw_wave *wave, int32_t offset, uint32_t exec, const uint64_t *values, bool wide);
 
 #endif

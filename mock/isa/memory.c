@@ -49,8 +49,8 @@ static struct bw_range *range_of(struct bw_worker *worker, const struct bw_uop *
                                     : &worker->atomic[uop->e];
 }
 
-static uint8_t *mapped_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
-                              unsigned bytes, enum bw_isa_access access)
+uint8_t *bw_mapped_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
+                          unsigned bytes, enum bw_isa_access access)
 {
     struct bw_worker *worker = wave->worker;
     struct bw_range *range = range_of(worker, uop, access);
@@ -88,8 +88,8 @@ static uint8_t *scratch_memory(struct bw_wave *wave, const struct bw_uop *uop, u
         bw_wave_explain(wave, "an atomic of scratch: ");
         return NULL;
     }
-    return mapped_memory(wave, uop, scratch_address(wave, offset, bw_wave_lane(uop, lane)), lane, bytes,
-                         access);
+    return bw_mapped_memory(wave, uop, scratch_address(wave, offset, bw_wave_lane(uop, lane)), lane, bytes,
+                            access);
 }
 
 static uint64_t scalar_based_address(const struct bw_wave *wave, const struct bw_uop *uop, unsigned lane)
@@ -138,7 +138,7 @@ static uint8_t *flat_memory(struct bw_wave *wave, const struct bw_uop *uop, unsi
     }
     if (is_in_aperture(base, wave->private_aperture))
         return scratch_memory(wave, uop, va - wave->private_aperture, lane, bytes, access);
-    return mapped_memory(wave, uop, va, lane, bytes, access);
+    return bw_mapped_memory(wave, uop, va, lane, bytes, access);
 }
 
 uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
@@ -147,17 +147,18 @@ uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_
     *dropped = false;
     switch (form) {
     case BW_ADDRESS_GLOBAL_VECTOR:
-        return mapped_memory(wave, uop, vector_address(wave, uop, lane), lane, bytes, access);
+        return bw_mapped_memory(wave, uop, vector_address(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_GLOBAL_SCALAR:
-        return mapped_memory(wave, uop, scalar_based_address(wave, uop, lane), lane, bytes, access);
+        return bw_mapped_memory(wave, uop, scalar_based_address(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_FLAT:
         return flat_memory(wave, uop, lane, bytes, access);
     case BW_ADDRESS_SCRATCH:
         return scratch_memory(wave, uop, scratch_offset(wave, uop, lane), lane, bytes, access);
     case BW_ADDRESS_LDS:
         return lds_memory(wave, lds_offset(wave, uop, lane), bytes, dropped);
+    default: /* BW_ADDRESS_BUFFER has its own */
+        return NULL;
     }
-    return NULL;
 }
 
 static void copy(uint8_t *memory, uint8_t *data, unsigned bytes, enum bw_isa_access access)
@@ -179,7 +180,7 @@ static bool move_scratch(struct bw_wave *wave, const struct bw_uop *uop, uint64_
         step = 4 - (unsigned)((offset + done) & 3);
         step = step < bytes - done ? step : bytes - done;
         uint64_t va = scratch_address(wave, offset + done, bw_wave_lane(uop, lane));
-        uint8_t *memory = mapped_memory(wave, uop, va, lane, step, access);
+        uint8_t *memory = bw_mapped_memory(wave, uop, va, lane, step, access);
         if (!memory)
             return false;
         copy(memory, data + done, step, access);
@@ -187,9 +188,8 @@ static bool move_scratch(struct bw_wave *wave, const struct bw_uop *uop, uint64_
     return true;
 }
 
-/* An element may lie in two mappings next to each other. */
-static bool move_mapped(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
-                        unsigned bytes, enum bw_isa_access access, uint8_t *data)
+bool bw_move_mapped(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
+                    unsigned bytes, enum bw_isa_access access, uint8_t *data)
 {
     struct bw_range *range = range_of(wave->worker, uop, access);
     for (unsigned done = 0, step; done < bytes; done += step) {
@@ -237,13 +237,13 @@ static bool move_element(struct bw_wave *wave, const struct bw_uop *uop, enum bw
         }
         if (is_in_aperture(vector_base(wave, uop, lane), wave->private_aperture))
             return move_scratch(wave, uop, address - wave->private_aperture, lane, bytes, access, data);
-        return move_mapped(wave, uop, address, lane, bytes, access, data);
+        return bw_move_mapped(wave, uop, address, lane, bytes, access, data);
     default:
-        return move_mapped(wave, uop, address, lane, bytes, access, data);
+        return bw_move_mapped(wave, uop, address, lane, bytes, access, data);
     }
 }
 
-static uint32_t extended(enum bw_element element, uint32_t raw, uint32_t old)
+uint32_t bw_extended(enum bw_element element, uint32_t raw, uint32_t old)
 {
     switch (element) {
     case BW_ELEMENT_U8:
@@ -289,7 +289,7 @@ const struct bw_uop *bw_load_lanes(struct bw_wave *wave, const struct bw_uop *uo
     for (uint32_t rest = exec; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         for (unsigned i = 0; i < dwords; i++)
-            d[i * BW_LANES + lane] = extended(element, loaded[i][lane], d[i * BW_LANES + lane]);
+            d[i * BW_LANES + lane] = bw_extended(element, loaded[i][lane], d[i * BW_LANES + lane]);
     }
     return uop + 1;
 }

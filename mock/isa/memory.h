@@ -15,6 +15,7 @@ enum bw_address_form {
     BW_ADDRESS_FLAT,          /* 64-bit register pair + offset, then by aperture */
     BW_ADDRESS_SCRATCH,       /* FLAT_SCRATCH + (register + scalar + offset), swizzled by lane */
     BW_ADDRESS_LDS,           /* 32-bit register + offset */
+    BW_ADDRESS_BUFFER,        /* through a descriptor: buffer.c */
 };
 
 enum bw_element {
@@ -50,6 +51,18 @@ static inline unsigned bw_wave_lane(const struct bw_uop *uop, unsigned lane)
  * of range, NULL with *dropped set). */
 uint8_t *bw_lane_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                         unsigned lane, unsigned bytes, enum bw_isa_access access, bool *dropped);
+
+/* Host memory of size bytes at va, whole; NULL after filling the fault. */
+uint8_t *bw_mapped_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
+                          unsigned bytes, enum bw_isa_access access);
+
+/* Copies between data and the memory at va, which may lie in two mappings next to each other; false after
+ * filling the fault. */
+bool bw_move_mapped(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
+                    unsigned bytes, enum bw_isa_access access, uint8_t *data);
+
+/* What a load of that element makes of the bits read and those that the register held. */
+uint32_t bw_extended(enum bw_element element, uint32_t raw, uint32_t old);
 
 /* The address that a lane names, before apertures and swizzling: for fault reports. */
 uint64_t bw_lane_address(const struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,

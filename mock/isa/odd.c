@@ -106,7 +106,7 @@ HANDLER(x_V_CVT_PK_U8_F32)
         uint32_t byte = !(value > 0) ? 0 : value >= 255 ? 255 : (uint32_t)value;
         if (is_on(wave, uop, lane))
             BW_AT(uint32_t, wave, uop->d)
-            [lane] = (word_at(wave, uop->c, lane) & ~(255u << shift)) | byte << shift;
+        [lane] = (word_at(wave, uop->c, lane) & ~(255u << shift)) | byte << shift;
     }
     return uop + 1;
 }
@@ -208,40 +208,6 @@ HANDLER(x_V_TRIG_PREOP_F64)
     return uop + 1;
 }
 
-/* The address of each lane's element behind a buffer descriptor, into the pair at d; the lanes whose element
- * lies inside go into the mask at f (RDNA3 ISA document, section 9.1 "Buffer addressing" and table "Buffer
- * range checking"). e: bit 0 an index is given, bit 1 an offset, the element's bytes from bit 8 on; a: the
- * one or two address registers; b: soffset. */
-HANDLER(x_BUFFER_ADDRESS)
-{
-    enum { OOB_STRUCTURED_OFFSET = 0, OOB_STRUCTURED = 1, OOB_EMPTY = 2, OOB_RAW = 3 };
-    const uint32_t *descriptor = BW_AT(const uint32_t, wave, uop->c);
-    uint64_t base = (uint64_t)(descriptor[1] & 0xffff) << 32 | descriptor[0];
-    uint32_t stride = descriptor[1] >> 16 & 0x3fff, records = descriptor[2], word3 = descriptor[3];
-    uint32_t oob = word3 >> 28 & 3, bytes = (uint32_t)uop->e >> 8, inside = 0;
-    bool has_index = uop->e & 1, has_offset = uop->e & 2;
-    /* SWIZZLE_ENABLE [63:62 of the first two dwords] and ADD_TID_ENABLE [word 3, bit 23] lay memory out
-     * otherwise. */
-    if (descriptor[1] >> 30 || (word3 >> 23 & 1))
-        return bw_wave_fault(wave, uop, BW_ISA_UNSUPPORTED, base, 0, 0);
-    uint64_t soffset = *BW_AT(const uint32_t, wave, uop->b);
-    for (unsigned lane = 0; lane < BW_LANES; lane++) {
-        uint32_t index = has_index ? word_at(wave, uop->a, lane) : 0;
-        uint32_t offset =
-            (has_offset ? word_at(wave, uop->a, lane + (has_index ? BW_LANES : 0)) : 0) + (uint32_t)uop->g;
-        uint64_t va = base + soffset + (uint64_t)index * stride + offset;
-        bool ok = oob == OOB_STRUCTURED_OFFSET ? index < records && (uint64_t)offset + bytes <= stride
-                  : oob == OOB_STRUCTURED      ? index < records
-                  : oob == OOB_EMPTY           ? records != 0
-                                               : (uint64_t)offset + bytes <= records;
-        inside |= (uint32_t)ok << lane;
-        BW_AT(uint32_t, wave, uop->d)[lane] = (uint32_t)va;
-        BW_AT(uint32_t, wave, uop->d)[lane + BW_LANES] = (uint32_t)(va >> 32);
-    }
-    *BW_AT(uint32_t, wave, uop->f) = inside & *BW_AT(const uint32_t, wave, uop->x);
-    return uop + 1;
-}
-
 #define R(op)                 \
     {                         \
         BW_GFX11_##op, x_##op \
@@ -250,7 +216,6 @@ HANDLER(x_BUFFER_ADDRESS)
 static const struct bw_uop_row rows[] = {
     R(V_CUBEID_F32), R(V_CUBESC_F32), R(V_CUBETC_F32), R(V_CUBEMA_F32), R(V_MULLIT_F32), R(V_CVT_PK_U8_F32),
     R(V_QSAD_PK_U16_U8), R(V_MQSAD_PK_U16_U8), R(V_MQSAD_U32_U8), R(V_TRIG_PREOP_F64),
-    {BW_UOP_BUFFER_ADDRESS, x_BUFFER_ADDRESS},
 };
 /* clang-format on */
 const struct bw_uop_table bw_plain_odd = {rows, sizeof rows / sizeof rows[0]};

@@ -82,6 +82,7 @@ static void choose_handlers(struct bw_isa_pool *pool, enum bw_isa_level level)
 #undef ADD
     }
     add_handlers(pool, &bw_plain_atomic);
+    add_handlers(pool, &bw_plain_buffer);
     add_handlers(pool, &bw_plain_odd);
     add_handlers(pool, &bw_plain_rounding);
     add_handlers(pool, &bw_plain_saturate);

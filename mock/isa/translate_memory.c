@@ -63,27 +63,29 @@ static unsigned flat_kind(const struct bw_inst *inst)
 
 /* What an atomic row does; BW_ATOMIC_WIDE where the element has 64 bits. */
 static const struct atomic_row {
-    uint16_t flat, ds, ds_return; /* operation rows; 0: none */
+    uint16_t flat, buffer, ds, ds_return; /* operation rows; 0: none */
     int32_t code;
 } atomics[] = {
-#define ROW(f, d, r, c)                                                           \
-    {                                                                             \
-        BW_GFX11_FLAT_ATOMIC_##f, BW_GFX11_DS_##d, BW_GFX11_DS_##r, BW_ATOMIC_##c \
+#define ROW(f, d, r, c)                                                                         \
+    {                                                                                           \
+        BW_GFX11_FLAT_ATOMIC_##f, BW_GFX11_BUFFER_ATOMIC_##f, BW_GFX11_DS_##d, BW_GFX11_DS_##r, \
+            BW_ATOMIC_##c                                                                       \
     }
-#define ROW_WIDE(f, d, r, c)                                                                       \
-    {                                                                                              \
-        BW_GFX11_FLAT_ATOMIC_##f, BW_GFX11_DS_##d, BW_GFX11_DS_##r, BW_ATOMIC_##c | BW_ATOMIC_WIDE \
+#define ROW_WIDE(f, d, r, c)                                                                    \
+    {                                                                                           \
+        BW_GFX11_FLAT_ATOMIC_##f, BW_GFX11_BUFFER_ATOMIC_##f, BW_GFX11_DS_##d, BW_GFX11_DS_##r, \
+            BW_ATOMIC_##c | BW_ATOMIC_WIDE                                                      \
     }
-#define FLAT_ONLY(f, c)                   \
-    {                                     \
-        BW_GFX11_FLAT_ATOMIC_##f, 0, 0, c \
+#define MEMORY_ONLY(f, c)                                             \
+    {                                                                 \
+        BW_GFX11_FLAT_ATOMIC_##f, BW_GFX11_BUFFER_ATOMIC_##f, 0, 0, c \
     }
-#define DS_ONLY(d, r, c)         \
-    {                            \
-        0, d, BW_GFX11_DS_##r, c \
+#define DS_ONLY(d, r, c)            \
+    {                               \
+        0, 0, d, BW_GFX11_DS_##r, c \
     }
-    FLAT_ONLY(SWAP_B32, BW_ATOMIC_SWAP),
-    FLAT_ONLY(SWAP_B64, BW_ATOMIC_SWAP | BW_ATOMIC_WIDE),
+    MEMORY_ONLY(SWAP_B32, BW_ATOMIC_SWAP),
+    MEMORY_ONLY(SWAP_B64, BW_ATOMIC_SWAP | BW_ATOMIC_WIDE),
     DS_ONLY(0, STOREXCHG_RTN_B32, BW_ATOMIC_SWAP),
     DS_ONLY(0, STOREXCHG_RTN_B64, BW_ATOMIC_SWAP | BW_ATOMIC_WIDE),
     ROW(CMPSWAP_B32, CMPSTORE_B32, CMPSTORE_RTN_B32, CMPSWAP),
@@ -92,7 +94,7 @@ static const struct atomic_row {
     ROW_WIDE(ADD_U64, ADD_U64, ADD_RTN_U64, ADD),
     ROW(SUB_U32, SUB_U32, SUB_RTN_U32, SUB),
     ROW_WIDE(SUB_U64, SUB_U64, SUB_RTN_U64, SUB),
-    FLAT_ONLY(CSUB_U32, BW_ATOMIC_CSUB),
+    MEMORY_ONLY(CSUB_U32, BW_ATOMIC_CSUB),
     ROW(MIN_I32, MIN_I32, MIN_RTN_I32, MIN_I),
     ROW_WIDE(MIN_I64, MIN_I64, MIN_RTN_I64, MIN_I),
     ROW(MIN_U32, MIN_U32, MIN_RTN_U32, MIN_U),
@@ -125,14 +127,15 @@ static const struct atomic_row {
     DS_ONLY(0, WRAP_RTN_B32, BW_ATOMIC_WRAP),
 #undef ROW
 #undef ROW_WIDE
-#undef FLAT_ONLY
+#undef MEMORY_ONLY
 #undef DS_ONLY
 };
 
 static const struct atomic_row *atomic_row(unsigned op)
 {
     for (size_t i = 0; op && i < BW_COUNT_OF(atomics); i++) {
-        if (atomics[i].flat == op || atomics[i].ds == op || atomics[i].ds_return == op)
+        const struct atomic_row *row = &atomics[i];
+        if (row->flat == op || row->buffer == op || row->ds == op || row->ds_return == op)
             return &atomics[i];
     }
     return NULL;
@@ -312,81 +315,84 @@ static void translate_ds(struct bw_translator *t)
     }
 }
 
-/* Buffer operations by the global ones on addresses computed first; rows of the same meaning stand beside
- * each other. */
 static const struct {
-    uint16_t buffer, global;
-    uint8_t bytes;
+    uint16_t op;
+    uint8_t element; /* enum bw_element */
 } buffer_rows[] = {
-    {BW_GFX11_BUFFER_LOAD_U8, BW_GFX11_FLAT_LOAD_U8, 1},
-    {BW_GFX11_BUFFER_LOAD_I8, BW_GFX11_FLAT_LOAD_I8, 1},
-    {BW_GFX11_BUFFER_LOAD_U16, BW_GFX11_FLAT_LOAD_U16, 2},
-    {BW_GFX11_BUFFER_LOAD_I16, BW_GFX11_FLAT_LOAD_I16, 2},
-    {BW_GFX11_BUFFER_LOAD_B32, BW_GFX11_FLAT_LOAD_B32, 4},
-    {BW_GFX11_BUFFER_LOAD_B64, BW_GFX11_FLAT_LOAD_B64, 8},
-    {BW_GFX11_BUFFER_LOAD_B96, BW_GFX11_FLAT_LOAD_B96, 12},
-    {BW_GFX11_BUFFER_LOAD_B128, BW_GFX11_FLAT_LOAD_B128, 16},
-    {BW_GFX11_BUFFER_STORE_B8, BW_GFX11_FLAT_STORE_B8, 1},
-    {BW_GFX11_BUFFER_STORE_B16, BW_GFX11_FLAT_STORE_B16, 2},
-    {BW_GFX11_BUFFER_STORE_B32, BW_GFX11_FLAT_STORE_B32, 4},
-    {BW_GFX11_BUFFER_STORE_B64, BW_GFX11_FLAT_STORE_B64, 8},
-    {BW_GFX11_BUFFER_STORE_B96, BW_GFX11_FLAT_STORE_B96, 12},
-    {BW_GFX11_BUFFER_STORE_B128, BW_GFX11_FLAT_STORE_B128, 16},
+    {BW_GFX11_BUFFER_LOAD_U8, BW_ELEMENT_U8},
+    {BW_GFX11_BUFFER_LOAD_I8, BW_ELEMENT_I8},
+    {BW_GFX11_BUFFER_LOAD_U16, BW_ELEMENT_U16},
+    {BW_GFX11_BUFFER_LOAD_I16, BW_ELEMENT_I16},
+    {BW_GFX11_BUFFER_LOAD_B32, BW_ELEMENT_B32},
+    {BW_GFX11_BUFFER_LOAD_B64, BW_ELEMENT_B64},
+    {BW_GFX11_BUFFER_LOAD_B96, BW_ELEMENT_B96},
+    {BW_GFX11_BUFFER_LOAD_B128, BW_ELEMENT_B128},
+    {BW_GFX11_BUFFER_LOAD_D16_U8, BW_ELEMENT_D16_U8},
+    {BW_GFX11_BUFFER_LOAD_D16_I8, BW_ELEMENT_D16_I8},
+    {BW_GFX11_BUFFER_LOAD_D16_B16, BW_ELEMENT_D16_B16},
+    {BW_GFX11_BUFFER_LOAD_D16_HI_U8, BW_ELEMENT_D16_HI_U8},
+    {BW_GFX11_BUFFER_LOAD_D16_HI_I8, BW_ELEMENT_D16_HI_I8},
+    {BW_GFX11_BUFFER_LOAD_D16_HI_B16, BW_ELEMENT_D16_HI_B16},
+    {BW_GFX11_BUFFER_STORE_B8, BW_ELEMENT_U8},
+    {BW_GFX11_BUFFER_STORE_B16, BW_ELEMENT_U16},
+    {BW_GFX11_BUFFER_STORE_B32, BW_ELEMENT_B32},
+    {BW_GFX11_BUFFER_STORE_B64, BW_ELEMENT_B64},
+    {BW_GFX11_BUFFER_STORE_B96, BW_ELEMENT_B96},
+    {BW_GFX11_BUFFER_STORE_B128, BW_ELEMENT_B128},
+    {BW_GFX11_BUFFER_STORE_D16_HI_B8, BW_ELEMENT_D16_HI_U8},
+    {BW_GFX11_BUFFER_STORE_D16_HI_B16, BW_ELEMENT_D16_HI_B16},
 };
 
-static int buffer_row(unsigned op)
+static int32_t buffer_element(unsigned op)
 {
     for (size_t i = 0; i < BW_COUNT_OF(buffer_rows); i++) {
-        if (buffer_rows[i].buffer == op)
-            return (int)i;
+        if (buffer_rows[i].op == op)
+            return buffer_rows[i].element;
     }
     return -1;
 }
 
-static void emit_buffer_half(struct bw_translator *t, unsigned row)
+/* Where the operands stand: buffer.c. */
+static void emit_buffer_half(struct bw_translator *t, const struct atomic_row *atomic)
 {
     const struct bw_inst *inst = t->inst;
-    struct bw_uop address = {.c = bw_scalar_source(t, &inst->src[2]), .g = inst->offset};
-    unsigned bytes = buffer_rows[row].bytes, dwords = bytes < 4 ? 1 : bytes / 4;
-    struct bw_inst plain = *inst;
+    struct bw_uop operands = {.c = bw_scalar_source(t, &inst->src[2]), .g = inst->offset};
+    int32_t soffset = bw_scalar_source(t, &inst->src[3]);
+    bool is_load = !atomic && inst->dst.kind == BW_OPERAND_VGPR;
     if (inst->src[0].kind == BW_OPERAND_VGPR)
-        address.a = bw_vector_source(t, &inst->src[0]);
-    address.b = bw_scalar_source(t, &inst->src[3]);
-    address.d = bw_temp(t, 2);
-    address.e = (inst->idxen ? 1 : 0) | (inst->offen ? 2 : 0) | (int32_t)bytes << 8;
-    address.f = BW_OFFSET_SGPR(BW_SLOT_TEMP + t->half);
-    put_operands(t, BW_UOP_BUFFER_ADDRESS, &address);
-    struct bw_uop access = {.a = address.d, .e = (int32_t)next_range(t)};
-    if (inst->src[1].kind == BW_OPERAND_VGPR)
-        access.b = bw_vector_source(t, &inst->src[1]);
-    if (inst->dst.kind == BW_OPERAND_VGPR) {
-        access.d = bw_vector_destination(t, &inst->dst);
-        for (unsigned i = 0; i < dwords; i++) { /* lanes outside the buffer read 0 */
-            struct bw_uop zero = {.d = access.d + (int32_t)i * BW_VREG_BYTES, .a = bw_constant_vector(t, 0)};
-            put_operands(t, BW_GFX11_V_MOV_B32, &zero);
-        }
-    }
-    plain.op = buffer_rows[row].global;
-    plain.segment = BW_SEGMENT_GLOBAL;
-    plain.src[2].kind = BW_OPERAND_NONE;
-    t->exec_offset = address.f;
-    put_operands(t, flat_kind(&plain), &access);
-    t->exec_offset = 0;
+        operands.a = bw_vector_source(t, &inst->src[0]);
+    operands.b = is_load ? soffset : bw_vector_source(t, &inst->src[1]);
+    operands.d = is_load ? bw_vector_destination(t, &inst->dst) : soffset;
+    operands.e = (int32_t)next_range(t);
+    operands.f = (inst->idxen ? BW_BUFFER_INDEX : 0) | (inst->offen ? BW_BUFFER_OFFSET : 0);
+    if (atomic)
+        operands.f |= BW_ATOMIC_CODE(atomic->code, BW_ADDRESS_BUFFER) |
+                      (inst->dst.kind == BW_OPERAND_VGPR ? BW_ATOMIC_RETURN : 0);
+    else
+        operands.f |= buffer_element(inst->op);
+    put_operands(t,
+                 atomic    ? BW_UOP_BUFFER_ATOMIC
+                 : is_load ? BW_UOP_BUFFER_LOAD
+                           : BW_UOP_BUFFER_STORE,
+                 &operands);
 }
 
+/* TFE is about textures of which a part may be missing: where nothing is, the status register keeps what it
+ * held. */
 static void translate_buffer(struct bw_translator *t)
 {
-    int row = buffer_row(t->inst->op);
-    if (t->inst->op == BW_GFX11_BUFFER_GL0_INV || t->inst->op == BW_GFX11_BUFFER_GL1_INV) {
-        bw_emit(t, t->inst->op);
+    const struct bw_inst *inst = t->inst;
+    const struct atomic_row *atomic = atomic_row(inst->op);
+    if (inst->op == BW_GFX11_BUFFER_GL0_INV || inst->op == BW_GFX11_BUFFER_GL1_INV) {
+        bw_emit(t, inst->op);
         return;
     }
-    if (row < 0 || t->inst->tfe) {
+    if ((!atomic && buffer_element(inst->op) < 0) || (inst->tfe && inst->dst.kind != BW_OPERAND_VGPR)) {
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERATION);
         return;
     }
     for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++)
-        emit_buffer_half(t, (unsigned)row);
+        emit_buffer_half(t, atomic);
 }
 
 void bw_translate_memory(struct bw_translator *t)

@@ -44,6 +44,7 @@ struct bw_uop_table {
 BW_EXEC_FILES(BW_EXEC_DECLARE)
 
 /* Handlers that gain nothing from vectors: one table for all levels. */
-extern const struct bw_uop_table bw_plain_atomic, bw_plain_odd, bw_plain_rounding, bw_plain_saturate;
+extern const struct bw_uop_table bw_plain_atomic, bw_plain_buffer, bw_plain_odd, bw_plain_rounding,
+    bw_plain_saturate;
 
 #endif
