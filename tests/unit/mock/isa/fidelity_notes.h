@@ -40,6 +40,11 @@ static const struct fidelity_note fidelity_notes[] = {
      "Whether they cut or round is not documented. Here they cut.", false},
     {"S_SENDMSG* S_TRAP S_SETHALT S_RFE_B64 S_ENDPGM_SAVED S_SETKILL S_WAIT_EVENT S_CBRANCH_CDBG* S_CODE_END",
      "They talk to what surrounds a wave: the trap handler, the debugger, the graphics pipeline.", false},
+    {"DS_SWIZZLE_B32",
+     "Rotations with a mask: the ISA document's examples contradict its pseudocode, which is followed. All "
+     "other modes "
+     "are compared, with its examples.",
+     false},
     {"S_BARRIER", "Compared by kernels of several waves, not by one operation.", false},
     {"S_GL1_INV S_DCACHE_INV BUFFER_GL*_INV", "There is no cache to invalidate.", true},
     {"V_TRIG_PREOP_F64", "No reference test of this operation yet.", false},
@@ -92,11 +97,15 @@ static const struct fidelity_refusal fidelity_refusals[] = {
      {0xb880f812}},
     {"S_SENDMSG_RTN other than the real time", BW_ISA_UNSUPPORTED, 32, {0xbe804c80}},
     {"GDS", BW_ISA_UNSUPPORTED, 32, {0xd8020000, 0x00000100}},
-    {"buffers with TFE", BW_ISA_UNSUPPORTED, 32, {0xe0500000, 0x80600001}},
-    {"buffers whose descriptor asks for swizzling or for the thread's number",
+    {"stores with TFE", BW_ISA_UNSUPPORTED, 32, {0xe0680000, 0x80600001}},
+    {"more than an element of a swizzled buffer at once (must not be)",
      BW_ISA_UNSUPPORTED,
      32,
-     {0xbe8100ff, 0x40000000, 0xe0500000, 0x80400001}},
+     {0xbe8100ff, 0x40000000, 0xbe8300ff, 0x20014000, 0xe0540000, 0x80000400}},
+    {"a buffer whose SWIZZLE_ENABLE is 2, which is reserved",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0xbe8100ff, 0x80000000, 0xe0500000, 0x80400001}},
 };
 
 static const struct fidelity_refusal fidelity_strict[] = {
@@ -114,6 +123,10 @@ static const struct fidelity_refusal fidelity_strict[] = {
      BW_ISA_ILLEGAL_INSTRUCTION,
      32,
      {0xcc444000, 0x9c421908}},
+    {"scratch beyond what a wave has (hardware: another wave's)",
+     BW_ISA_MEMORY_FAULT,
+     32,
+     {0xdc510000, 0x007c0000}},
     {"running into S_CODE_END", BW_ISA_ILLEGAL_INSTRUCTION, 32, {0xbf9f0000}},
     {"16-bit operands in high halves in the 32-bit encodings (LLVM makes none of them)",
      BW_ISA_ILLEGAL_INSTRUCTION,
@@ -135,6 +148,25 @@ static const char *const fidelity_readings[] = {
     "V_CMP_CLASS and V_CMPX_CLASS see denormals whatever MODE says. Compared in the default mode only, with "
     "V_PACK_B32_F16, "
     "V_CUBESC_F32 and V_CUBETC_F32.",
+    "Float atomics follow the selection rules of section 13.3 (-0 below +0, a number before a quiet NaN), "
+    "not the "
+    "comparisons of section 16's pseudocode. One that compares and swaps flushes what it stores, and stores "
+    "nothing where it "
+    "does not swap. FLAT in LDS obeys MODE's bit for input denormals only.",
+    "LDS and memory take any alignment (SH_MEM_CONFIG.alignment_mode is unaligned, as Linux sets it); "
+    "atomics must be "
+    "aligned. LDS out of range reads 0 and drops stores and atomics (ADDR_OUT_OF_RANGE_REPORTING is off), "
+    "but "
+    "faults through "
+    "the flat aperture. An element of which a part is outside is outside whole, and so are both elements of "
+    "a "
+    "load of two "
+    "addresses; stores and exchanges of two addresses are checked one by one.",
+    "Addresses: LDS wraps around at 32 bits, as LLVM counts on; scratch and buffer offsets do not. The "
+    "scalar offset of a "
+    "buffer takes from its records in raw mode only, and leaves none when it is larger. With TFE the status "
+    "register keeps "
+    "what it held, for nothing is ever missing. Scalar buffer loads take 14 bits of stride.",
     "Integer WMMA saturates with the clamp bit, as LLVM and AMD's article on WMMA have it, though section "
     "7.2.3.1 has the "
     "bit ignored.",
