@@ -12,6 +12,7 @@
 #include <bellwire/device.h>
 #include <bellwire/program.h>
 #include <bellwire/region.h>
+#include <bellwire/sys.h>
 
 /* A 64-bit quantity in a command: constant when symbol == BW_SYMBOL_NONE, else value(symbol) + addend. */
 enum { BW_SYMBOL_NONE = 0xffffffff };
@@ -167,8 +168,13 @@ struct bw_driver_ops {
      * (never overruns); the caller waits. */
     int (*submit)(struct bw_queue *queue, uint64_t address, uint32_t word_count);
 
-    /* Progress counter of the queue for hang detection: read pointer, retired waves: anything that moves. */
+    /* Changes whenever the queue moves, for hang detection: read pointer and, on a mock, packets executed and
+     * waves ended. A GPU of the KFD shows its read pointer only. What never counts is that a wave executes
+     * instructions: an endless kernel does nothing else. */
     uint64_t (*queue_progress)(struct bw_queue *queue);
+    /* What the queue is at, as far as it can be known, for the error of a wait that gave up. NULL: nothing is
+     * known. 0 or -errno. */
+    int (*queue_look)(struct bw_queue *queue, struct bw_queue_view *view);
     /* Sleeps up to timeout_ns for an interrupt of the device; returns early on any. */
     int (*wait_interrupt)(struct bw_device *device, uint64_t timeout_ns);
     /* Fills err (what faulted: queue, kernel, address, nearest buffer by device->describer) and returns -EIO

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bellwire/mock.h>
-
 #include "hcq/hcq.h"
 
 enum {
@@ -148,21 +146,9 @@ int bw_hcq_device_check(struct bw_hcq_device *device, struct bw_err *err)
     return 0;
 }
 
-/* A mock knows what hardware would not tell: which packet, instruction or lane it was. */
-static void mock_hint(const struct bw_hcq_device *device, struct bw_err *err)
-{
-    char text[sizeof err->hint] = "";
-    if (!device->machine || err->hint[0])
-        return;
-    bw_mock_last_error(bw_machine_sys(device->machine), text, sizeof text);
-    if (text[0])
-        bw_err_hint(err, "the mock says: %s", text);
-}
-
 int bw_hcq_device_fail(struct bw_hcq_device *device, struct bw_err *err)
 {
     assert(err && err->code < 0);
-    mock_hint(device, err);
     pthread_mutex_lock(&device->lock);
     if (!__atomic_load_n(&device->failed, __ATOMIC_ACQUIRE)) {
         if (!err->device[0])

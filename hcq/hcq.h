@@ -62,7 +62,7 @@ struct bw_hcq_queue {
     struct bw_hcq_device *owner;
     struct bw_queue *queue;
     uint32_t number;           /* among the device's queues */
-    char label[24];            /* "compute 0" */
+    char label[24];            /* "compute queue 0" */
     volatile uint64_t *signal; /* current slot, in the CPU's view */
     uint64_t signal_offset;    /* of the slot in the device's signal block */
     uint32_t slot;

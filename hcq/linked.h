@@ -136,7 +136,7 @@ int bw_inputs_take(struct bw_linked_graph *linked, const struct bw_replay *repla
 /* What a replay does, in order: a command buffer given to a queue, or a wait of the host for that queue. */
 struct bw_linked_command {
     struct bw_device *device;
-    const char *queue_label; /* "compute 0" */
+    const char *queue_label; /* "compute queue 0" */
     bool copy;               /* the queue is a copy engine's */
     bool host_wait;
     const uint32_t *words; /* of the first instance, patched as its last replay left them */

@@ -8,8 +8,15 @@ int bw_program_load(struct bw_device *device, const void *image, uint64_t image_
 {
     struct bw_hcq_device *hcq = bw_hcq_device_of(device);
     int rc = bw_hcq_device_check(hcq, err);
-    if (!rc)
-        rc = device->ops->program_load(device, image, image_bytes, program, err);
+    if (rc)
+        return rc;
+    rc = device->ops->program_load(device, image, image_bytes, program, err);
+    struct bw_err failure;
+    if (rc && device->ops->query_fault(device, &failure)) { /* it was no fault of the program */
+        rc = bw_hcq_device_fail(hcq, &failure);
+        if (err)
+            *err = failure;
+    }
     if (rc)
         return rc;
     assert((*program)->device == device);

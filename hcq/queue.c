@@ -30,7 +30,7 @@ static int queue_create(struct bw_hcq_device *device, enum bw_queue_kind kind, u
     struct bw_hcq_queue *queue = &device->queues[device->queue_count];
     queue->owner = device;
     queue->number = device->queue_count;
-    snprintf(queue->label, sizeof queue->label, "%s %u", kind == BW_QUEUE_COMPUTE ? "compute" : "copy",
+    snprintf(queue->label, sizeof queue->label, "%s queue %u", kind == BW_QUEUE_COMPUTE ? "compute" : "copy",
              index);
     int rc = device->device->ops->queue_create(device->device, kind, index, &queue->queue, err);
     if (rc)
@@ -116,7 +116,7 @@ static int submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t 
     while (now_ns - moved_ns < owner->ctx->config.wait_ns) {
         int rc = ops->submit(queue->queue, address, word_count);
         if (rc != -EAGAIN)
-            return rc ? bw_fail(failure, rc, "hcq", "submitting to queue %s", queue->label) : 0;
+            return rc ? bw_fail(failure, rc, "hcq", "submitting to %s", queue->label) : 0;
         rc = ops->query_fault(owner->device, failure);
         if (rc)
             return rc;
@@ -126,8 +126,12 @@ static int submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t 
         moved_ns = progress_now != progress ? now_ns : moved_ns;
         progress = progress_now;
     }
-    bw_fail(failure, -ETIMEDOUT, "hcq", "queue %s: %s", queue->label, bw_hcq_queue_doing(queue));
-    bw_err_observed(failure, "the ring is full and does not drain");
+    struct bw_queue_view view = {0};
+    bw_fail(failure, -ETIMEDOUT, "hcq", "%s: %s", queue->label, bw_hcq_queue_doing(queue));
+    bw_err_expected(failure, "room for a command buffer in its ring");
+    bw_err_observed(failure, "the ring is full, nothing moves any more");
+    if (ops->queue_look && !ops->queue_look(queue->queue, &view))
+        bw_err_hint(failure, "%s", view.text);
     failure->elapsed_ns = now_ns - moved_ns;
     return -ETIMEDOUT;
 }
@@ -142,7 +146,7 @@ int bw_hcq_queue_submit(struct bw_hcq_queue *queue, uint64_t address, uint32_t w
     if (rc == -EAGAIN)
         rc = submit_slowly(queue, address, word_count, &failure);
     else
-        bw_fail(&failure, rc, "hcq", "submitting to queue %s", queue->label);
+        bw_fail(&failure, rc, "hcq", "submitting to %s", queue->label);
     if (rc) {
         rc = bw_hcq_device_fail(queue->owner, &failure);
         if (err)

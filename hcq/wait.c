@@ -49,20 +49,61 @@ static int faults_look(const struct bw_ctx *ctx, uint64_t mask, struct bw_err *f
     return 0;
 }
 
-static int wait_timed_out(struct bw_hcq_queue *queue, struct bw_point point, uint64_t elapsed_ns,
-                          struct bw_err *failure)
+/* A queue that stands, and what is known about it. */
+struct standing {
+    struct bw_hcq_queue *queue;
+    struct bw_queue_view view;
+};
+
+static void look(struct bw_hcq_queue *queue, struct standing *standing)
 {
-    struct bw_hcq_device *owner = queue->owner;
-    bw_fail(failure, -ETIMEDOUT, "hcq", "queue %s: %s", queue->label, bw_hcq_queue_doing(queue));
+    const struct bw_driver_ops *ops = queue->owner->device->ops;
+    *standing = (struct standing){.queue = queue};
+    if (!ops->queue_look || ops->queue_look(queue->queue, &standing->view))
+        standing->view = (struct bw_queue_view){0};
+}
+
+/* Whom to blame for a queue that stands: the queue itself, unless it waits for another one and one of those
+ * stands that waits for nobody. */
+static void culprit_find(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_queue *queue,
+                         struct standing *culprit)
+{
+    look(queue, culprit);
+    for (; mask && culprit->view.waits; mask &= mask - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(ctx, (uint32_t)__builtin_ctzll(mask));
+        for (uint32_t i = 0; device && i < device->queue_count; i++) {
+            struct standing other;
+            if (&device->queues[i] == queue || bw_hcq_queue_idle(&device->queues[i]))
+                continue;
+            look(&device->queues[i], &other);
+            if (!other.view.waits) {
+                *culprit = other;
+                return;
+            }
+        }
+    }
+}
+
+static int wait_timed_out(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_queue *queue,
+                          struct bw_point point, uint64_t elapsed_ns, struct bw_err *failure)
+{
+    struct standing culprit;
+    culprit_find(ctx, mask, queue, &culprit);
+    struct bw_hcq_device *owner = culprit.queue->owner;
+    bw_fail(failure, -ETIMEDOUT, "hcq", "%s: %s", culprit.queue->label, bw_hcq_queue_doing(culprit.queue));
     bw_err_device(failure, owner->device->info.name);
-    bw_err_expected(failure, "signal 0x%llx", (unsigned long long)point.value);
     bw_err_observed(failure, "signal 0x%llx, nothing moves any more",
-                    (unsigned long long)bw_hcq_queue_now(queue).value);
+                    (unsigned long long)bw_hcq_queue_now(culprit.queue).value);
     failure->elapsed_ns = elapsed_ns;
-    for (uint32_t i = 0; i < owner->queue_count; i++) {
-        struct bw_hcq_queue *other = &owner->queues[i];
-        if (other != queue && !bw_hcq_queue_idle(other))
-            bw_err_hint(failure, "queue %s is not done either: %s", other->label, bw_hcq_queue_doing(other));
+    if (culprit.queue == queue) {
+        bw_err_expected(failure, "signal 0x%llx", (unsigned long long)point.value);
+        bw_err_hint(failure, "%s", culprit.view.text);
+    } else {
+        bw_err_expected(failure, "signal 0x%llx",
+                        (unsigned long long)bw_hcq_queue_submitted(culprit.queue).value);
+        bw_err_hint(failure, "%s%swaited for by %s of %s: %s", culprit.view.text,
+                    culprit.view.text[0] ? "; " : "", queue->label, queue->owner->device->info.name,
+                    bw_hcq_queue_doing(queue));
     }
     return bw_hcq_device_fail(owner, failure);
 }
@@ -93,7 +134,7 @@ static int wait_slowly(struct bw_hcq_queue *queue, struct bw_point point, struct
         moved_ns = progress_now != progress ? now_ns : moved_ns;
         progress = progress_now;
         if (now_ns - moved_ns >= ctx->config.wait_ns)
-            return wait_timed_out(queue, point, now_ns - moved_ns, failure);
+            return wait_timed_out(ctx, mask, queue, point, now_ns - moved_ns, failure);
     }
 }
 

@@ -112,6 +112,8 @@ struct bw_iface_ops {
     /* Non-blocking: what broke, kind NONE when nothing did. Clears what it reports. Of several faults the
      * first is told. */
     int (*query_fault)(struct bw_iface *iface, struct bw_fault *fault, struct bw_err *err);
+    /* What the queue is at. NULL, or -ENOTSUP: the interface cannot tell, as the KFD cannot; a mock can. */
+    int (*queue_look)(struct bw_iface *iface, const struct bw_iface_queue *queue, struct bw_queue_view *view);
     /* -ENOTSUP: the kernel cannot tell. */
     int (*available_memory)(struct bw_iface *iface, uint64_t *available_bytes, struct bw_err *err);
     /* Queues and memory must be gone. In a child of fork every call gives -ESTALE and close only forgets. */

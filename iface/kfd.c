@@ -32,6 +32,7 @@ static const struct bw_iface_ops kfd_ops = {
     .wait_interrupt = bw_kfd_wait_interrupt,
     .interrupt_target = bw_kfd_interrupt_target,
     .query_fault = bw_kfd_query_fault,
+    .queue_look = bw_kfd_queue_look,
     .available_memory = bw_kfd_available_memory,
     .close = close_kfd,
 };

@@ -142,6 +142,8 @@ int bw_kfd_queue_create(struct bw_iface *iface, const struct bw_iface_queue_requ
                         struct bw_iface_queue *queue, struct bw_err *err);
 int bw_kfd_queue_destroy(struct bw_iface *iface, struct bw_iface_queue *queue, struct bw_err *err);
 
+int bw_kfd_queue_look(struct bw_iface *iface, const struct bw_iface_queue *queue, struct bw_queue_view *view);
+
 static inline struct bw_kfd_iface *bw_kfd_of(struct bw_iface *iface)
 {
     return (struct bw_kfd_iface *)iface;

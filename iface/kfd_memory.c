@@ -13,6 +13,10 @@
  * leaves. */
 #define HUGE_PAGE_BYTES (2ull << 20)
 
+/* Left free after each buffer, so that an overrun faults and says by how much, instead of reaching the next.
+ */
+#define GUARD_BYTES ((uint64_t)BW_KFD_PAGE_BYTES)
+
 /* Largest buffer: what 48 bits of GPU address hold; keeps sums of sizes from wrapping. */
 #define BUFFER_BYTES_MAX (1ull << 47)
 
@@ -68,7 +72,7 @@ static int take_address(struct bw_kfd_process *process, struct bw_kfd_buffer *bu
     uint64_t alignment = buffer->size_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : 0;
     pthread_mutex_lock(&process->lock);
     if (buffer->own_va)
-        rc = bw_va_space_alloc(&process->va, buffer->size_bytes, alignment, &buffer->va);
+        rc = bw_va_space_alloc(&process->va, buffer->size_bytes + GUARD_BYTES, alignment, &buffer->va);
     else if (bw_interval_first(&process->buffers, buffer->va, buffer->size_bytes) != BW_INTERVAL_NONE)
         rc = -EEXIST;
     if (!rc) {

@@ -271,3 +271,10 @@ int bw_kfd_queue_destroy(struct bw_iface *iface, struct bw_iface_queue *queue, s
         rc = bw_fail(err, -ETIME, "kfd", "DESTROY_QUEUE: the queue did not stop and was torn down");
     return rc;
 }
+
+int bw_kfd_queue_look(struct bw_iface *iface, const struct bw_iface_queue *queue, struct bw_queue_view *view)
+{
+    struct bw_sys *sys = iface->sys;
+    return sys->ops->queue_look ? sys->ops->queue_look(sys, bw_kfd_of(iface)->process->fd, queue->id, view)
+                                : -ENOTSUP;
+}

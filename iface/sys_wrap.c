@@ -200,6 +200,12 @@ static int wrap_read_batch(struct bw_sys *sys, struct bw_read_request *requests,
     return rc ? rc : wrap->inner->ops->read_batch(wrap->inner, requests, count);
 }
 
+static int wrap_queue_look(struct bw_sys *sys, int fd, uint32_t queue_id, struct bw_queue_view *view)
+{
+    struct bw_sys *inner = wrap_of(sys)->inner;
+    return inner->ops->queue_look ? inner->ops->queue_look(inner, fd, queue_id, view) : -ENOTSUP;
+}
+
 static void wrap_destroy(struct bw_sys *sys)
 {
     struct wrap_sys *wrap = wrap_of(sys);
@@ -226,6 +232,7 @@ static const struct bw_sys_ops wrap_ops = {
     .lock = wrap_lock,
     .pci_scan = wrap_pci_scan,
     .read_batch = wrap_read_batch,
+    .queue_look = wrap_queue_look,
     .destroy = wrap_destroy,
 };
 

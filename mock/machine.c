@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "mock/engine/queue.h"
+#include "mock/engine/slice.h"
 #include "mock/isa/isa.h"
 #include "mock/kfd/kfd.h"
 #include "mock/link.h"
@@ -77,16 +78,28 @@ static void sleep_stepping(struct bw_mock *machine, uint64_t duration_ns)
         atomic_fetch_add(&machine->virtual_ns, end - now);
 }
 
-void bw_mock_sleep_ns(struct bw_mock *machine, uint64_t duration_ns)
+static void sleep_really(uint64_t duration_ns)
 {
-    if (machine->single_step) {
-        sleep_stepping(machine, duration_ns);
-        return;
-    }
     struct timespec left = {.tv_sec = (time_t)(duration_ns / 1000000000),
                             .tv_nsec = (long)(duration_ns % 1000000000)};
     while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
         ;
+}
+
+void bw_mock_sleep_ns(struct bw_mock *machine, uint64_t duration_ns)
+{
+    if (machine->single_step)
+        sleep_stepping(machine, duration_ns);
+    else
+        sleep_really(duration_ns);
+}
+
+void bw_mock_engine_delay(struct bw_mock *machine, uint64_t duration_ns)
+{
+    if (machine->single_step)
+        atomic_fetch_add(&machine->virtual_ns, duration_ns);
+    else
+        sleep_really(duration_ns);
 }
 
 struct bw_mock_gpu *bw_mock_gpu_by_id(struct bw_mock *machine, uint32_t gpu_id)
@@ -170,7 +183,8 @@ int bw_mock_step(struct bw_sys *sys)
     collect_queues(machine, &queues);
     while (queues.count && !moved) {
         size_t pick = (size_t)bw_rng_below(&machine->rng, queues.count);
-        moved = bw_mock_queue_step(queues.data[pick]) == BW_MOCK_QUEUE_MOVED;
+        enum bw_mock_queue_progress progress = bw_mock_queue_step(queues.data[pick]);
+        moved = progress == BW_MOCK_QUEUE_MOVED || progress == BW_MOCK_QUEUE_RUNNING;
         queues.data[pick] = queues.data[--queues.count];
     }
     if (moved)
@@ -204,11 +218,11 @@ static int gpu_open(struct bw_mock *machine, uint32_t index, const struct bw_moc
 static void gpu_close(struct bw_mock_gpu *gpu)
 {
     bw_mock_pool_close(&gpu->vram);
+    bw_mock_slice_destroy(gpu->slice);
     if (gpu->isa_pool)
         bw_isa_pool_destroy(gpu->isa_pool);
     if (gpu->render_fd > 0)
         close(gpu->render_fd);
-    pthread_mutex_destroy(&gpu->isa_lock);
 }
 
 /* What can be struck on a machine with the KFD in front. */
@@ -350,8 +364,6 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     pthread_mutex_init(&machine->lock, NULL);
     pthread_mutex_init(&machine->step_lock, NULL);
     pthread_mutex_init(&machine->error_lock, NULL);
-    for (uint32_t i = 0; i < count; i++)
-        pthread_mutex_init(&gpus[i].isa_lock, NULL);
     bw_mock_faults_init(&machine->faults, count);
     rc = machine_open(machine, chip, config, err);
     if (rc) {

@@ -32,6 +32,7 @@ struct bw_mock;
 struct bw_mock_context;
 struct bw_mock_process;
 struct bw_mock_queue;
+struct bw_mock_slice;
 struct bw_mock_events;
 
 enum {
@@ -60,9 +61,10 @@ struct bw_mock_gpu {
     struct bw_mock_save_sizes save;
     int render_fd; /* what render descriptors are duplicates of */
 
-    pthread_mutex_t isa_lock; /* one dispatch at a time per pool */
-    const struct bw_isa *isa; /* NULL: no emulator for this arch */
-    struct bw_isa_pool *isa_pool;
+    _Atomic(struct bw_mock_queue *) kernel_of; /* whose kernel has the compute units, and what follows */
+    const struct bw_isa *isa;
+    struct bw_isa_pool *isa_pool; /* NULL until the first kernel */
+    struct bw_mock_slice *slice;  /* single-step: where kernels run */
 };
 
 /* A buffer of ALLOC_MEMORY_OF_GPU. Guarded by machine.lock. */
@@ -193,7 +195,10 @@ int bw_mock_refuse(struct bw_mock *machine, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 uint64_t bw_mock_clock_ns(struct bw_mock *machine);
 uint64_t bw_mock_gpu_clock(struct bw_mock *machine);
+/* A client's call sleeps; in single-step mode the engines go on meanwhile. */
 void bw_mock_sleep_ns(struct bw_mock *machine, uint64_t duration_ns);
+/* An engine stands still, inside a step. */
+void bw_mock_engine_delay(struct bw_mock *machine, uint64_t duration_ns);
 struct bw_mock_gpu *bw_mock_gpu_by_id(struct bw_mock *machine, uint32_t gpu_id);
 
 /* sys.c */

@@ -345,6 +345,20 @@ static int mock_pci_scan(struct bw_sys *sys, int (*found)(void *user, const stru
     return 0;
 }
 
+static int mock_queue_look(struct bw_sys *sys, int fd, uint32_t queue_id, struct bw_queue_view *view)
+{
+    struct bw_mock *machine = bw_mock_of(sys);
+    struct bw_mock_file file;
+    int rc = -ENOENT;
+    if (in_child(machine))
+        return rc;
+    pthread_mutex_lock(&machine->lock);
+    if (bw_mock_file_find(machine, fd, &file) && file.process)
+        rc = bw_mock_kfd_queue_look(file.process, queue_id, view);
+    pthread_mutex_unlock(&machine->lock);
+    return rc;
+}
+
 /* What is still open is closed. What is still mapped stays so: pages of a file that nobody else holds any
  * more. */
 static void mock_destroy(struct bw_sys *sys)
@@ -379,5 +393,6 @@ const struct bw_sys_ops bw_mock_sys_ops = {
     .lock = bw_mock_pass_lock,
     .pci_scan = mock_pci_scan,
     .read_batch = bw_mock_pass_read_batch,
+    .queue_look = mock_queue_look,
     .destroy = mock_destroy,
 };

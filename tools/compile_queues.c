@@ -54,7 +54,7 @@ static void host_print(const uint32_t *words, uint32_t word_count, struct bw_tex
 static void command_print(const struct bw_linked_command *command, struct bw_text *text)
 {
     const struct bw_device_info *info = bw_device_info(command->device);
-    bw_text_add(text, "\n%s, queue %s: ", info->name, command->queue_label);
+    bw_text_add(text, "\n%s, %s: ", info->name, command->queue_label);
     if (command->host_wait) {
         bw_text_add(text, "the host waits for it\n");
         return;

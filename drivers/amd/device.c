@@ -10,8 +10,8 @@
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/sdma.h"
 
-/* A copy of machine code of a few MiB takes milliseconds; the library's own default deadline is the same. */
-static const uint64_t upload_wait_ns_default = 30000000000;
+/* Without a context that says otherwise, as that of a context. */
+static const uint64_t wait_ns_default = 30000000000;
 static const char subsystem[] = "amd";
 
 static uint32_t memory_flags(uint32_t flags)
@@ -157,6 +157,7 @@ static const struct bw_driver_ops ops = {
     .submit = bw_amd_queue_submit,
     .queue_progress = bw_amd_queue_progress,
     .wait_interrupt = amd_wait_interrupt,
+    .queue_look = bw_amd_queue_look,
     .query_fault = bw_amd_query_fault,
     .reset = bw_amd_reset,
 };
@@ -246,7 +247,7 @@ int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **o
     device->sdma = arch->packets & (BW_AMD_SDMA_4 | BW_AMD_SDMA_5);
     device->compute_ring_bytes = BW_AMD_COMPUTE_RING_BYTES;
     device->copy_ring_bytes = BW_AMD_COPY_RING_BYTES;
-    device->upload_wait_ns = upload_wait_ns_default;
+    device->wait_ns = ctx ? bw_ctx_config(ctx)->wait_ns : wait_ns_default;
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->upload_lock, NULL);
     iface->ops->interrupt_target(iface, &device->mailbox_va, &device->event_id);

@@ -14,6 +14,7 @@
 #include "iface/iface.h"
 
 enum {
+    BW_AMD_PAGE_BYTES = 4096,      /* what a memory fault names */
     BW_AMD_COMPUTE_QUEUES_MAX = 8, /* one MEC has 8 queues per pipe; more would share pipes */
     BW_AMD_COPY_QUEUES_MAX = 16,
     BW_AMD_COMPUTE_RING_BYTES = 64 << 10, /* 4096 submissions of 4 words */
@@ -89,17 +90,18 @@ struct bw_amd_device {
     uint64_t mailbox_va; /* of the interrupt event */
     uint32_t event_id;
     uint32_t compute_ring_bytes, copy_ring_bytes; /* of queues made from now on */
-    uint64_t upload_wait_ns;
-    _Atomic uint32_t code_generation; /* counts program uploads */
-    pthread_mutex_t lock;             /* lists below, upload, fault */
+    uint64_t wait_ns;                             /* the context's deadline */
+    _Atomic uint32_t code_generation;             /* counts program uploads */
+    pthread_mutex_t lock;                         /* lists below, upload, fault */
     struct bw_amd_memory *memories;
     struct bw_amd_queue *queues;
     struct bw_amd_program *programs;
-    pthread_mutex_t upload_lock; /* upload_* below; taken before lock */
+    pthread_mutex_t upload_lock; /* upload_* below, whose queue and memory change under both; taken before
+                                    lock */
     struct bw_amd_queue *upload_queue;
     struct bw_iface_memory upload_memory;
-    uint64_t upload_value;
-    struct bw_err fault; /* code != 0: broken, and every query says so until reset */
+    uint64_t upload_value, upload_va; /* of the last chunk */
+    struct bw_err fault;              /* code != 0: broken, and every query says so until reset */
 };
 
 static inline struct bw_amd_device *bw_amd_device(struct bw_device *device)
@@ -158,6 +160,19 @@ int bw_amd_program_kernel(struct bw_program *program, const char *name, struct b
 int bw_amd_upload(struct bw_amd_device *device, uint64_t target_va, const void *data, uint64_t size_bytes,
                   struct bw_err *err);
 void bw_amd_upload_close(struct bw_amd_device *device);
+
+/* look.c: what a queue is at. */
+struct bw_amd_look {
+    char name[32];      /* "compute queue 0" */
+    char work[96];      /* what may be running: "kernel add", "copy of 64 bytes to 0x...", or empty */
+    uint64_t pc_offset; /* of view.pc in the kernel, where that is known */
+    bool open;          /* something of its work is not proved done */
+    bool told;          /* the interface said all of view; else only view.waits means something */
+    struct bw_queue_view view;
+};
+/* device->lock is held. */
+void bw_amd_queue_look_locked(struct bw_amd_queue *queue, struct bw_amd_look *look);
+int bw_amd_queue_look(struct bw_queue *queue, struct bw_queue_view *view);
 
 /* fault.c */
 int bw_amd_query_fault(struct bw_device *device, struct bw_err *err);

@@ -206,7 +206,13 @@ int bw_amd_queue_submit(struct bw_queue *base, uint64_t address, uint32_t word_c
     return 0;
 }
 
-uint64_t bw_amd_queue_progress(struct bw_queue *queue)
+uint64_t bw_amd_queue_progress(struct bw_queue *base)
 {
-    return bw_amd_ring_read_pointer(&bw_amd_queue(queue)->ring);
+    struct bw_amd_queue *queue = bw_amd_queue(base);
+    struct bw_iface *iface = bw_amd_device(base->device)->iface;
+    struct bw_queue_view view;
+    uint64_t progress = bw_amd_ring_read_pointer(&queue->ring);
+    if (iface->ops->queue_look && !iface->ops->queue_look(iface, &queue->hardware, &view))
+        progress += view.progress << 32; /* so that neither hides the other: rings are smaller than 4 GiB */
+    return progress;
 }

@@ -18,19 +18,36 @@ enum {
 
 static const char subsystem[] = "amd";
 
+static int upload_memory_open(struct bw_amd_device *device, struct bw_err *err)
+{
+    struct bw_iface_memory memory;
+    if (device->upload_memory.size_bytes)
+        return 0;
+    int rc = device->iface->ops->alloc(device->iface, UPLOAD_MEMORY_BYTES, BW_IFACE_HOST | BW_IFACE_UNCACHED,
+                                       0, &memory, err);
+    if (rc)
+        return rc;
+    for (uint64_t at = 0; at < UPLOAD_MEMORY_BYTES; at += 8)
+        bw_wr64(&memory.cpu, at, 0);
+    pthread_mutex_lock(&device->lock);
+    device->upload_memory = memory;
+    pthread_mutex_unlock(&device->lock);
+    return 0;
+}
+
 static int upload_open(struct bw_amd_device *device, struct bw_err *err)
 {
-    if (!device->upload_memory.size_bytes) {
-        int rc = device->iface->ops->alloc(device->iface, UPLOAD_MEMORY_BYTES,
-                                           BW_IFACE_HOST | BW_IFACE_UNCACHED, 0, &device->upload_memory, err);
-        if (rc)
-            return rc;
-        for (uint64_t at = 0; at < UPLOAD_MEMORY_BYTES; at += 8)
-            bw_wr64(&device->upload_memory.cpu, at, 0);
-    }
-    return device->upload_queue
-               ? 0
-               : bw_amd_queue_open(device, BW_QUEUE_COPY, BW_AMD_COPY_QUEUES_MAX, &device->upload_queue, err);
+    struct bw_amd_queue *queue;
+    int rc = upload_memory_open(device, err);
+    if (rc || device->upload_queue)
+        return rc;
+    rc = bw_amd_queue_open(device, BW_QUEUE_COPY, BW_AMD_COPY_QUEUES_MAX, &queue, err);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&device->lock);
+    device->upload_queue = queue;
+    pthread_mutex_unlock(&device->lock);
+    return 0;
 }
 
 static uint64_t signal_read(const struct bw_amd_device *device)
@@ -38,25 +55,45 @@ static uint64_t signal_read(const struct bw_amd_device *device)
     return bw_amd_load64(&device->upload_memory.cpu, UPLOAD_SIGNAL_OFFSET);
 }
 
+/* Nothing moves any more: the device is broken until it is reset. */
+static int upload_timed_out(struct bw_amd_device *device, uint64_t elapsed_ns, struct bw_err *err)
+{
+    struct bw_err failure;
+    struct bw_queue_view view;
+    bw_fail(&failure, -ETIMEDOUT, subsystem, "upload queue: machine code to 0x%" PRIx64, device->upload_va);
+    bw_err_device(&failure, device->base.info.name);
+    bw_err_expected(&failure, "signal 0x%" PRIx64, device->upload_value);
+    bw_err_observed(&failure, "signal 0x%" PRIx64 ", nothing moves any more", signal_read(device));
+    failure.elapsed_ns = elapsed_ns;
+    if (!bw_amd_queue_look(&device->upload_queue->base, &view))
+        bw_err_hint(&failure, "%s", view.text);
+    pthread_mutex_lock(&device->lock);
+    if (!device->fault.code)
+        device->fault = failure;
+    pthread_mutex_unlock(&device->lock);
+    if (err)
+        *err = failure;
+    return -ETIMEDOUT;
+}
+
 static int upload_wait(struct bw_amd_device *device, struct bw_err *err)
 {
     struct bw_sys *sys = device->iface->sys;
+    struct bw_queue *queue = &device->upload_queue->base;
     for (int i = 0; i < UPLOAD_SPINS; i++)
         if (signal_read(device) == device->upload_value)
             return 0;
-    uint64_t start_ns = sys->ops->clock_ns(sys), elapsed_ns = 0;
+    uint64_t moved_ns = sys->ops->clock_ns(sys), progress = bw_amd_queue_progress(queue);
     while (signal_read(device) != device->upload_value) {
-        elapsed_ns = sys->ops->clock_ns(sys) - start_ns;
-        if (elapsed_ns > device->upload_wait_ns) {
-            bw_fail(err, -ETIMEDOUT, subsystem, "upload of machine code: the copy queue does not answer");
-            if (err)
-                err->elapsed_ns = elapsed_ns;
-            return -ETIMEDOUT;
-        }
         int rc = device->iface->ops->wait_interrupt(device->iface, UPLOAD_SLEEP_NS, err);
         rc = rc < 0 ? rc : bw_amd_query_fault(&device->base, err);
         if (rc < 0)
             return rc;
+        uint64_t now_ns = sys->ops->clock_ns(sys), progress_now = bw_amd_queue_progress(queue);
+        moved_ns = progress_now != progress ? now_ns : moved_ns;
+        progress = progress_now;
+        if (now_ns - moved_ns >= device->wait_ns && signal_read(device) != device->upload_value)
+            return upload_timed_out(device, now_ns - moved_ns, err);
     }
     return 0;
 }
@@ -67,6 +104,7 @@ static int upload_chunk(struct bw_amd_device *device, uint64_t target_va, const 
     const struct bw_iface_memory *memory = &device->upload_memory;
     struct bw_queue *queue = &device->upload_queue->base;
     uint64_t done_bytes;
+    device->upload_va = target_va;
     for (uint64_t at = 0; at < size_bytes; at += 4) {
         uint32_t word = 0;
         memcpy(&word, data + at, size_bytes - at < 4 ? (size_t)(size_bytes - at) : 4);

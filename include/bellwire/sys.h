@@ -51,6 +51,19 @@ struct bw_poll_request {
     short events, revents; /* POLLIN, ... of poll(2) */
 };
 
+/* What a machine that is not there knows of a hardware queue. Progress is what a GPU's own counters would
+ * show: packets executed and waves ended. A kernel of many waves moves on; a single wave that never ends does
+ * not, however busy it is. */
+struct bw_queue_view {
+    uint64_t progress; /* changes with each packet and each wave */
+    uint64_t pc;       /* of the wave that the text is about, or 0 */
+    uint64_t va;       /* with has_va: the address that it failed on */
+    bool has_va;
+    bool failed;       /* on something of its own */
+    bool waits;        /* at a packet, for memory that somebody else is to write */
+    char text[256];    /* where it is, what it waits for or what it failed on: "mec queue 1: ..." */
+};
+
 /* Everything returns 0 (or a count) or -errno; EINTR is retried inside against the caller's deadline where
  * there is one. All members may be called from any thread. */
 struct bw_sys_ops {
@@ -78,6 +91,10 @@ struct bw_sys_ops {
     int (*lock)(struct bw_sys *sys, int fd, int *holder_pid);
     int (*pci_scan)(struct bw_sys *sys, int (*found)(void *user, const struct bw_pci_id *id), void *user);
     int (*read_batch)(struct bw_sys *sys, struct bw_read_request *requests, uint32_t count);
+    /* Only where the machine is a mock, else NULL: the queue of the KFD with that number, of the process that
+     * opened fd. -ENOENT: there is none; -ENOTSUP: a wrapper around a machine that cannot tell. No system
+     * call. */
+    int (*queue_look)(struct bw_sys *sys, int fd, uint32_t queue_id, struct bw_queue_view *view);
     void (*destroy)(struct bw_sys *sys);
 };
 

@@ -139,7 +139,9 @@ static enum bw_mock_queue_progress barrier(struct bw_mock_aql *packet, bool all)
         done += value == 0;
     }
     bool open = all ? done == given : done > 0 || !given;
-    return open ? complete(packet) : BW_MOCK_QUEUE_BLOCKED;
+    return open ? complete(packet)
+                : bw_mock_queue_block(packet->queue, "AQL barrier at packet %llu: %u of %u signals are 0",
+                                      (unsigned long long)packet->queue->read, done, given);
 }
 
 static enum bw_mock_queue_progress barrier_value(struct bw_mock_aql *packet)
@@ -156,7 +158,11 @@ static enum bw_mock_queue_progress barrier_value(struct bw_mock_aql *packet)
         return progress;
     int64_t seen = (int64_t)value & mask;
     const bool open[] = {seen == reference, seen != reference, seen < reference, seen >= reference};
-    return open[condition] ? complete(packet) : BW_MOCK_QUEUE_BLOCKED;
+    return open[condition]
+               ? complete(packet)
+               : bw_mock_queue_block(packet->queue, "AQL barrier at packet %llu: signal 0x%llx holds %lld",
+                                     (unsigned long long)packet->queue->read, (unsigned long long)signal,
+                                     (long long)seen);
 }
 
 static enum bw_mock_queue_progress vendor(struct bw_mock_aql *packet)
@@ -242,7 +248,8 @@ enum bw_mock_queue_progress bw_mock_aql_step(struct bw_mock_queue *queue)
     if (bw_mock_space_read(&queue->context->space, slot_va(queue), packet.words, 4, &violation))
         return fault(&packet, &violation);
     if (bw_field(packet.words[0], 0, 7) == TYPE_INVALID)
-        return BW_MOCK_QUEUE_BLOCKED;
+        return bw_mock_queue_block(queue, "AQL packet %llu: its header is not written yet",
+                                   (unsigned long long)queue->read);
     if (bw_mock_space_read(&queue->context->space, slot_va(queue) + 4, packet.words + 1, PACKET_BYTES - 4,
                            &violation))
         return fault(&packet, &violation);

@@ -17,8 +17,10 @@ struct bw_mock_launch {
 bool bw_mock_launch_refused(const struct bw_mock_gpu *gpu, struct bw_mock_launch *launch, char *text,
                             size_t text_size);
 
-/* Runs it to its end. MOVED: done. BLOCKED: another queue's kernel has the machine; call again. STOPPED: it
- * failed, or the queue is being destroyed. */
+/* Runs it to its end. MOVED: done. RUNNING: single-step mode, it goes on at the next call. BLOCKED: another
+ * queue's kernel has the GPU; call again. STOPPED: it failed, or the queue is being destroyed. */
 enum bw_mock_queue_progress bw_mock_launch_run(struct bw_mock_queue *queue, struct bw_mock_launch *launch);
+/* Single-step mode: ends the kernel that the queue is at, if any. The caller holds step_lock. */
+void bw_mock_launch_abandon(struct bw_mock_queue *queue);
 
 #endif

@@ -7,6 +7,13 @@
 
 #include "base/bits.h"
 #include "mock/engine/registers.h"
+#include "mock/engine/slice.h"
+
+enum {
+    /* Single-step mode: what a wave-instruction, or a turn of a wave that only sleeps or waits, adds to the
+     * virtual clock. A slow GPU: then a kernel that never ends is past any deadline after little work. */
+    KERNEL_STEP_NS = 100,
+};
 
 enum {
     GROUP_ITEMS_MAX = 1024,
@@ -140,14 +147,17 @@ static uint64_t gpu_clock(void *user)
     return bw_mock_gpu_clock(user);
 }
 
-/* Finds the emulator and its threads; isa_lock is held. */
+/* Finds the emulator and its threads; the caller owns the GPU's compute units. */
 static int open_emulator(struct bw_mock_queue *queue)
 {
+    struct bw_mock *machine = queue->machine;
     struct bw_mock_gpu *gpu = queue->context->gpu;
     if (gpu->isa_pool)
         return 0;
     int rc = bw_isa_find(gpu->chip->arch, &gpu->isa);
-    return rc ? rc : bw_isa_pool_create(queue->machine->threads, &gpu->isa_pool);
+    if (!rc && machine->single_step && !gpu->slice)
+        rc = bw_mock_slice_create(&gpu->slice);
+    return rc ? rc : bw_isa_pool_create(machine->single_step ? 1 : machine->threads, &gpu->isa_pool);
 }
 
 static const char *status_name(enum bw_isa_status status)
@@ -179,11 +189,16 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
     char what[256];
     struct bw_mock_mapping mapping;
     unsigned long long entry = dispatch->entry_va, pc = result->pc;
-    switch (result->status) {
-    case BW_ISA_DONE:
+    if (result->status == BW_ISA_DONE)
         return BW_MOCK_QUEUE_MOVED;
-    case BW_ISA_STOPPED:
+    if (result->status == BW_ISA_STOPPED)
         return BW_MOCK_QUEUE_STOPPED;
+    pthread_mutex_lock(&queue->machine->error_lock);
+    queue->fault_pc = result->pc;
+    queue->fault_va = result->va;
+    queue->faulted = result->status == BW_ISA_MISALIGNED;
+    pthread_mutex_unlock(&queue->machine->error_lock);
+    switch (result->status) {
     case BW_ISA_MEMORY_FAULT: {
         struct bw_mock_violation violation = {
             .va = result->va,
@@ -208,20 +223,36 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
     }
 }
 
-static void count_run(struct bw_mock_queue *queue, const struct bw_isa_result *result)
+static void count_run(struct bw_mock_queue *queue)
 {
+    const struct bw_isa_result *result = &queue->kernel.result;
+    atomic_fetch_add(&queue->waves_retired, atomic_exchange(&queue->control.waves_retired, 0));
     atomic_store(&queue->control.instructions, 0);
-    atomic_store(&queue->control.waves_retired, 0);
     atomic_fetch_add(&queue->machine->stats.wave_instructions, result->instructions);
     atomic_fetch_add(&queue->machine->stats.waves, result->waves);
     atomic_fetch_add(&queue->machine->stats.dispatches, 1);
 }
 
-static enum bw_mock_queue_progress run(struct bw_mock_queue *queue, struct bw_isa_dispatch *dispatch)
+/* Single-step mode, on the slice's thread: how much time has passed, and a rest. */
+static void pause_run(void *user, uint64_t instructions, uint64_t turns)
+{
+    struct bw_mock_queue *queue = user;
+    atomic_fetch_add(&queue->machine->virtual_ns, (instructions + turns) * KERNEL_STEP_NS);
+    bw_mock_slice_park(queue->context->gpu->slice);
+}
+
+static void run_whole(void *user)
+{
+    struct bw_mock_queue *queue = user;
+    const struct bw_mock_gpu *gpu = queue->context->gpu;
+    bw_isa_run(gpu->isa, gpu->isa_pool, &queue->kernel.dispatch, &queue->control, &queue->kernel.result);
+}
+
+/* Prepares the next run of the kernel that the queue is at. */
+static void begin_run(struct bw_mock_queue *queue)
 {
     struct bw_mock *machine = queue->machine;
-    struct bw_mock_gpu *gpu = queue->context->gpu;
-    struct bw_isa_result result;
+    struct bw_isa_dispatch *dispatch = &queue->kernel.dispatch;
     dispatch->shared_aperture = BW_MOCK_LDS_APERTURE;
     dispatch->private_aperture = BW_MOCK_SCRATCH_APERTURE;
     dispatch->memory =
@@ -231,35 +262,72 @@ static enum bw_mock_queue_progress run(struct bw_mock_queue *queue, struct bw_is
     dispatch->clock_hz = BW_MOCK_GPU_CLOCK_HZ;
     dispatch->clock = gpu_clock;
     dispatch->clock_user = machine;
+    dispatch->pause = pause_run;
+    dispatch->pause_user = queue;
+    atomic_store(&queue->kernel.entry_va, dispatch->entry_va);
     atomic_fetch_add(&queue->context->dispatches, 1);
-    bw_isa_run(gpu->isa, gpu->isa_pool, dispatch, &queue->control, &result);
+}
+
+static enum bw_mock_queue_progress end_run(struct bw_mock_queue *queue)
+{
     atomic_fetch_sub(&queue->context->dispatches, 1);
-    count_run(queue, &result);
-    return conclude(queue, dispatch, &result);
+    atomic_store(&queue->kernel.entry_va, 0);
+    count_run(queue);
+    return conclude(queue, &queue->kernel.dispatch, &queue->kernel.result);
+}
+
+/* Lets the kernel that the queue is at run on: to its end, or in single-step mode for a while. */
+static enum bw_mock_queue_progress go_on(struct bw_mock_queue *queue)
+{
+    struct bw_mock_gpu *gpu = queue->context->gpu;
+    enum bw_mock_queue_progress progress = BW_MOCK_QUEUE_MOVED;
+    while (queue->kernel.times && progress == BW_MOCK_QUEUE_MOVED) {
+        if (!queue->kernel.under_way)
+            begin_run(queue);
+        queue->kernel.under_way = true;
+        if (!queue->machine->single_step)
+            run_whole(queue);
+        else if (!bw_mock_slice_go(gpu->slice, run_whole, queue))
+            return BW_MOCK_QUEUE_RUNNING;
+        queue->kernel.under_way = false;
+        queue->kernel.times--;
+        progress = end_run(queue);
+    }
+    queue->kernel.times = 0;
+    atomic_store(&gpu->kernel_of, NULL);
+    return progress;
+}
+
+void bw_mock_launch_abandon(struct bw_mock_queue *queue)
+{
+    if (!queue->kernel.under_way)
+        return;
+    atomic_store(&queue->control.stop, 1);
+    while (go_on(queue) == BW_MOCK_QUEUE_RUNNING)
+        ;
+    atomic_store(&queue->control.stop, 0);
 }
 
 /* What fault injection does to a kernel; *times says how often it then runs. */
-static bool injection_passes(struct bw_mock_queue *queue, unsigned *times,
-                             enum bw_mock_queue_progress *progress)
+static bool injection_passes(struct bw_mock_queue *queue, enum bw_mock_queue_progress *progress)
 {
     struct bw_mock_fault fault;
-    *times = 1;
+    queue->kernel.times = 1;
     switch (bw_mock_faults_check(&queue->machine->faults, "kernel", queue->context->gpu->index, &fault)) {
     case BW_MOCK_FAULT_HANG:
-        queue->hung = true;
-        *progress = BW_MOCK_QUEUE_BLOCKED;
+        *progress = bw_mock_queue_hang(queue, "kernel");
         return false;
     case BW_MOCK_FAULT_FAIL:
         *progress = bw_mock_queue_fail(queue, "kernel: injected failure (%s)", strerror(fault.error));
         return false;
     case BW_MOCK_FAULT_DELAY:
-        bw_mock_sleep_ns(queue->machine, fault.delay_ns);
+        bw_mock_engine_delay(queue->machine, fault.delay_ns);
         return true;
     case BW_MOCK_FAULT_DROP:
-        *times = 0;
+        queue->kernel.times = 0;
         return true;
     case BW_MOCK_FAULT_DUP:
-        *times = 2;
+        queue->kernel.times = 2;
         return true;
     default:
         return true;
@@ -269,16 +337,19 @@ static bool injection_passes(struct bw_mock_queue *queue, unsigned *times,
 enum bw_mock_queue_progress bw_mock_launch_run(struct bw_mock_queue *queue, struct bw_mock_launch *launch)
 {
     struct bw_mock_gpu *gpu = queue->context->gpu;
+    struct bw_mock_queue *other = NULL;
     enum bw_mock_queue_progress progress = BW_MOCK_QUEUE_MOVED;
-    unsigned times;
-    if (pthread_mutex_trylock(&gpu->isa_lock))
-        return BW_MOCK_QUEUE_BLOCKED;
+    if (queue->kernel.under_way)
+        return go_on(queue);
+    if (!atomic_compare_exchange_strong(&gpu->kernel_of, &other, queue))
+        return bw_mock_queue_block(queue, "a kernel of another queue has the compute units");
     int rc = open_emulator(queue);
-    if (rc)
+    if (rc) {
         progress = bw_mock_queue_fail(queue, "no emulator for %s (%s)", gpu->chip->arch, strerror(-rc));
-    else if (injection_passes(queue, &times, &progress))
-        for (unsigned i = 0; i < times && progress == BW_MOCK_QUEUE_MOVED; i++)
-            progress = run(queue, &launch->dispatch);
-    pthread_mutex_unlock(&gpu->isa_lock);
+    } else if (injection_passes(queue, &progress)) {
+        queue->kernel.dispatch = launch->dispatch;
+        return go_on(queue);
+    }
+    atomic_store(&gpu->kernel_of, NULL);
     return progress;
 }

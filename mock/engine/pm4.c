@@ -17,18 +17,6 @@ enum {
     OPCODE_NOP = 0x10,
 };
 
-/* Where the packet that is read starts, for people. */
-static void describe_place(const struct bw_mock_queue *queue, char *text, size_t size)
-{
-    if (queue->in_indirect)
-        snprintf(text, size, "indirect buffer 0x%llx + 0x%x", (unsigned long long)queue->indirect.va,
-                 queue->indirect.at * 4);
-    else
-        snprintf(text, size, "ring offset 0x%llx",
-                 (unsigned long long)(queue->read * (queue->type == BW_MOCK_QUEUE_AQL ? 64 : 4) &
-                                      (queue->ring_bytes - 1)));
-}
-
 enum bw_mock_queue_progress bw_mock_packet_fail(struct bw_mock_packet *packet, const char *format, ...)
 {
     char place[64], text[256];
@@ -36,16 +24,26 @@ enum bw_mock_queue_progress bw_mock_packet_fail(struct bw_mock_packet *packet, c
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    describe_place(packet->queue, place, sizeof place);
+    bw_mock_queue_place(packet->queue, place, sizeof place);
     return bw_mock_queue_fail(packet->queue, "%s at %s: %s", packet->kind ? packet->kind->name : "packet",
                               place, text);
+}
+
+enum bw_mock_queue_progress bw_mock_packet_block(struct bw_mock_packet *packet, uint64_t va,
+                                                 uint32_t function, uint64_t value, uint64_t reference)
+{
+    char place[64];
+    bw_mock_queue_place(packet->queue, place, sizeof place);
+    return bw_mock_queue_block(packet->queue, "%s at %s: 0x%llx at 0x%llx is to be %s 0x%llx",
+                               packet->kind->name, place, (unsigned long long)value, (unsigned long long)va,
+                               bw_mock_compare_name(function), (unsigned long long)reference);
 }
 
 enum bw_mock_queue_progress bw_mock_packet_fault(struct bw_mock_packet *packet,
                                                  const struct bw_mock_violation *violation)
 {
     char place[64], text[128];
-    describe_place(packet->queue, place, sizeof place);
+    bw_mock_queue_place(packet->queue, place, sizeof place);
     snprintf(text, sizeof text, "%s at %s", packet->kind ? packet->kind->name : "packet", place);
     return bw_mock_queue_fault(packet->queue, violation, text);
 }

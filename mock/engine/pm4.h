@@ -33,6 +33,9 @@ const struct bw_mock_pm4 *bw_mock_pm4_find(uint32_t opcode, uint32_t families);
 /* Fails the packet: text gets its name and place in front. */
 enum bw_mock_queue_progress bw_mock_packet_fail(struct bw_mock_packet *packet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The packet waits: the value at va does not compare as it is to. Returns BW_MOCK_QUEUE_BLOCKED. */
+enum bw_mock_queue_progress bw_mock_packet_block(struct bw_mock_packet *packet, uint64_t va,
+                                                 uint32_t function, uint64_t value, uint64_t reference);
 /* A memory fault of the packet itself. */
 enum bw_mock_queue_progress bw_mock_packet_fault(struct bw_mock_packet *packet,
                                                  const struct bw_mock_violation *violation);

@@ -184,26 +184,6 @@ enum bw_mock_queue_progress bw_mock_pm4_dma_data(struct bw_mock_packet *packet)
     return rc ? bw_mock_packet_fault(packet, &violation) : BW_MOCK_QUEUE_MOVED;
 }
 
-static bool compare(uint32_t function, uint64_t value, uint64_t reference)
-{
-    switch (function) {
-    case 1:
-        return value < reference;
-    case 2:
-        return value <= reference;
-    case 3:
-        return value == reference;
-    case 4:
-        return value != reference;
-    case 5:
-        return value >= reference;
-    case 6:
-        return value > reference;
-    default:
-        return true;
-    }
-}
-
 enum { WAIT_POLL = 0, WAIT_WRITE_THEN_POLL = 1, WAIT_PREEMPTABLE = 3, FUNCTION_RESERVED = 7 };
 
 enum bw_mock_queue_progress bw_mock_pm4_wait_reg_mem(struct bw_mock_packet *packet)
@@ -214,6 +194,7 @@ enum bw_mock_queue_progress bw_mock_pm4_wait_reg_mem(struct bw_mock_packet *pack
     uint32_t function = bw_field(packet->words[0], 0, 2), in_memory = bw_field(packet->words[0], 4, 5);
     uint32_t operation = bw_field(packet->words[0], 6, 7), reference = packet->words[3],
              mask = packet->words[4], value;
+    uint64_t va = 0; /* of memory */
     if (function == FUNCTION_RESERVED || in_memory > 1)
         return bw_mock_packet_fail(packet, "function %u, memory space %u", function, in_memory);
     if (operation != WAIT_POLL && operation != WAIT_WRITE_THEN_POLL && operation != WAIT_PREEMPTABLE)
@@ -230,14 +211,16 @@ enum bw_mock_queue_progress bw_mock_pm4_wait_reg_mem(struct bw_mock_packet *pack
         if (!read_register(packet, packet->words[1], &value, &progress))
             return progress;
     } else {
-        uint64_t va = bw_mock_address(packet->words + 1);
+        va = bw_mock_address(packet->words + 1);
         if (va % 4)
             return bw_mock_packet_fail(packet, "address 0x%llx is not aligned to 4 bytes",
                                        (unsigned long long)va);
         if (bw_mock_space_read(space_of(packet), va, &value, sizeof value, &violation))
             return bw_mock_packet_fault(packet, &violation);
     }
-    return compare(function, value & mask, reference) ? BW_MOCK_QUEUE_MOVED : BW_MOCK_QUEUE_BLOCKED;
+    return bw_mock_compare(function, value & mask, reference)
+               ? BW_MOCK_QUEUE_MOVED
+               : bw_mock_packet_block(packet, va, function, value & mask, reference);
 }
 
 enum bw_mock_queue_progress bw_mock_pm4_wait_reg_mem64(struct bw_mock_packet *packet)
@@ -252,7 +235,9 @@ enum bw_mock_queue_progress bw_mock_pm4_wait_reg_mem64(struct bw_mock_packet *pa
                                    packet->words[0]);
     if (bw_mock_space_read(space_of(packet), va, &value, sizeof value, &violation))
         return bw_mock_packet_fault(packet, &violation);
-    return compare(function, value & mask, reference) ? BW_MOCK_QUEUE_MOVED : BW_MOCK_QUEUE_BLOCKED;
+    return bw_mock_compare(function, value & mask, reference)
+               ? BW_MOCK_QUEUE_MOVED
+               : bw_mock_packet_block(packet, va, function, value & mask, reference);
 }
 
 struct atomic_operands {

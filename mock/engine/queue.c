@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "mock/engine/dispatch.h"
 
 enum {
     BLOCKED_NS_MIN = 20000,   /* a blocked queue looks at memory again after this, ... */
@@ -82,6 +83,73 @@ static bool take_doorbell(struct bw_mock_queue *queue)
     return true;
 }
 
+__attribute__((format(printf, 2, 3))) static void set_text(struct bw_mock_queue *queue, const char *format,
+                                                           ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&queue->machine->error_lock);
+    vsnprintf(queue->text, sizeof queue->text, format, arguments);
+    pthread_mutex_unlock(&queue->machine->error_lock);
+    va_end(arguments);
+}
+
+enum bw_mock_queue_progress bw_mock_queue_block(struct bw_mock_queue *queue, const char *format, ...)
+{
+    char text[sizeof queue->text];
+    va_list arguments;
+    if (queue->again) /* said already */
+        return BW_MOCK_QUEUE_BLOCKED;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    set_text(queue, "%s", text);
+    atomic_store(&queue->waits, true);
+    return BW_MOCK_QUEUE_BLOCKED;
+}
+
+enum bw_mock_queue_progress bw_mock_queue_hang(struct bw_mock_queue *queue, const char *site)
+{
+    char place[64];
+    bw_mock_queue_place(queue, place, sizeof place);
+    atomic_store(&queue->hung, true);
+    set_text(queue, "%s hangs at %s (injected)", site, place);
+    return BW_MOCK_QUEUE_BLOCKED;
+}
+
+void bw_mock_queue_place(const struct bw_mock_queue *queue, char *text, size_t size)
+{
+    static const uint32_t unit_bytes[] = {
+        [BW_MOCK_QUEUE_PM4] = 4, [BW_MOCK_QUEUE_AQL] = 64, [BW_MOCK_QUEUE_SDMA] = 1};
+    if (queue->in_indirect)
+        snprintf(text, size, "indirect buffer 0x%llx + 0x%x", (unsigned long long)queue->indirect.va,
+                 queue->indirect.at * 4);
+    else
+        snprintf(text, size, "ring offset 0x%llx",
+                 (unsigned long long)(queue->read * unit_bytes[queue->type] & (queue->ring_bytes - 1)));
+}
+
+bool bw_mock_compare(uint32_t function, uint64_t value, uint64_t reference)
+{
+    const bool results[] = {true, value<reference, value <= reference, value == reference, value != reference,
+                                        value >= reference, value>
+                                      reference};
+    return function >= sizeof results / sizeof results[0] || results[function];
+}
+
+const char *bw_mock_compare_name(uint32_t function)
+{
+    static const char *const names[] = {"anything:", "<", "<=", "==", "!=", ">=", ">"};
+    return function < sizeof names / sizeof names[0] ? names[function] : "?";
+}
+
+/* False: it was stopped before. */
+static bool stop_queue(struct bw_mock_queue *queue, enum bw_mock_queue_state state)
+{
+    uint32_t runs = BW_MOCK_QUEUE_RUNS;
+    return atomic_compare_exchange_strong(&queue->state, &runs, state);
+}
+
 /* What fault injection does to the next packet. False: *progress is the outcome of this step. */
 static bool injection_passes(struct bw_mock_queue *queue, enum bw_mock_queue_progress *progress)
 {
@@ -91,17 +159,17 @@ static bool injection_passes(struct bw_mock_queue *queue, enum bw_mock_queue_pro
         snprintf(site, sizeof site, "sdma%u", queue->sdma_engine);
     switch (bw_mock_faults_check(&queue->machine->faults, site, queue->context->gpu->index, &fault)) {
     case BW_MOCK_FAULT_DELAY:
-        bw_mock_sleep_ns(queue->machine, fault.delay_ns);
+        bw_mock_engine_delay(queue->machine, fault.delay_ns);
         return true;
     case BW_MOCK_FAULT_HANG:
-        queue->hung = true;
-        *progress = BW_MOCK_QUEUE_BLOCKED;
+        *progress = bw_mock_queue_hang(queue, site);
         return false;
     case BW_MOCK_FAULT_FAIL:
         *progress = bw_mock_queue_fail(queue, "injected failure (%s)", strerror(fault.error));
         return false;
     case BW_MOCK_FAULT_DROP: /* the engine dies without a word */
-        atomic_store(&queue->state, BW_MOCK_QUEUE_FAILED);
+        set_text(queue, "the engine died (injected)");
+        stop_queue(queue, BW_MOCK_QUEUE_FAILED);
         *progress = BW_MOCK_QUEUE_STOPPED;
         return false;
     default:
@@ -116,22 +184,8 @@ static bool has_work(const struct bw_mock_queue *queue)
     return queue->in_indirect || queue->read != queue->write;
 }
 
-enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
+static enum bw_mock_queue_progress step_packet(struct bw_mock_queue *queue)
 {
-    enum bw_mock_queue_progress progress;
-    if (atomic_load(&queue->context->evictions) != queue->evictions)
-        atomic_store(&queue->state, BW_MOCK_QUEUE_EVICTED);
-    if (atomic_load(&queue->state) != BW_MOCK_QUEUE_RUNNING)
-        return BW_MOCK_QUEUE_STOPPED;
-    if (atomic_load(&queue->inactive))
-        return BW_MOCK_QUEUE_IDLE;
-    if (queue->hung || !take_doorbell(queue))
-        return BW_MOCK_QUEUE_BLOCKED;
-    if (!has_work(queue))
-        return BW_MOCK_QUEUE_IDLE;
-    if (atomic_load_explicit(&queue->machine->faults.count, memory_order_relaxed) &&
-        !injection_passes(queue, &progress))
-        return progress;
     switch (queue->type) {
     case BW_MOCK_QUEUE_PM4:
         return bw_mock_pm4_step(queue);
@@ -140,6 +194,33 @@ enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
     default:
         return bw_mock_sdma_step(queue);
     }
+}
+
+enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
+{
+    enum bw_mock_queue_progress progress;
+    if (atomic_load(&queue->context->evictions) != queue->evictions &&
+        stop_queue(queue, BW_MOCK_QUEUE_EVICTED))
+        bw_mock_launch_abandon(queue);
+    if (atomic_load(&queue->state) != BW_MOCK_QUEUE_RUNS)
+        return BW_MOCK_QUEUE_STOPPED;
+    if (atomic_load(&queue->inactive))
+        return BW_MOCK_QUEUE_IDLE;
+    if (atomic_load_explicit(&queue->hung, memory_order_relaxed) || !take_doorbell(queue))
+        return BW_MOCK_QUEUE_BLOCKED;
+    if (!has_work(queue))
+        return BW_MOCK_QUEUE_IDLE;
+    if (!queue->again && atomic_load_explicit(&queue->machine->faults.count, memory_order_relaxed) &&
+        !injection_passes(queue, &progress))
+        return progress;
+    progress = step_packet(queue);
+    queue->again = progress == BW_MOCK_QUEUE_BLOCKED || progress == BW_MOCK_QUEUE_RUNNING;
+    if (progress == BW_MOCK_QUEUE_MOVED) {
+        atomic_fetch_add_explicit(&queue->packets, 1, memory_order_relaxed);
+        if (atomic_load_explicit(&queue->waits, memory_order_relaxed))
+            atomic_store(&queue->waits, false);
+    }
+    return progress;
 }
 
 static void *queue_thread(void *argument)
@@ -195,6 +276,11 @@ void bw_mock_queue_halt(struct bw_mock_queue *queue)
     atomic_store(&queue->doorbell->bound, 0);
     atomic_store(&queue->stopping, 1);
     atomic_store(&queue->control.stop, 1);
+    if (machine->single_step) {
+        pthread_mutex_lock(&machine->step_lock);
+        bw_mock_launch_abandon(queue);
+        pthread_mutex_unlock(&machine->step_lock);
+    }
     if (queue->has_thread) {
         bw_mock_doorbell_wake(queue->doorbell);
         atomic_fetch_add(&machine->progress, 1);
@@ -214,12 +300,6 @@ void bw_mock_queue_free(struct bw_mock_queue *queue)
     pthread_mutex_unlock(&machine->step_lock);
 }
 
-static void stop_queue(struct bw_mock_queue *queue, enum bw_mock_queue_state state)
-{
-    uint32_t running = BW_MOCK_QUEUE_RUNNING;
-    atomic_compare_exchange_strong(&queue->state, &running, state);
-}
-
 enum bw_mock_queue_progress bw_mock_queue_fail(struct bw_mock_queue *queue, const char *format, ...)
 {
     char text[BW_MOCK_ERROR_BYTES];
@@ -228,6 +308,7 @@ enum bw_mock_queue_progress bw_mock_queue_fail(struct bw_mock_queue *queue, cons
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     stop_queue(queue, BW_MOCK_QUEUE_FAILED);
+    set_text(queue, "%s", text);
     bw_mock_error_set(queue->machine, "%s: %.400s", queue->name, text);
     queue->context->front->exception(queue->context);
     return BW_MOCK_QUEUE_STOPPED;
@@ -265,6 +346,12 @@ enum bw_mock_queue_progress bw_mock_queue_fault(struct bw_mock_queue *queue,
     char near[128];
     describe_nearest(&context->space, violation->va, near, sizeof near);
     stop_queue(queue, BW_MOCK_QUEUE_FAILED);
+    set_text(queue, "%s of 0x%llx by %s", access_name(violation->access), (unsigned long long)violation->va,
+             what);
+    pthread_mutex_lock(&queue->machine->error_lock);
+    queue->faulted = true;
+    queue->fault_va = violation->va;
+    pthread_mutex_unlock(&queue->machine->error_lock);
     bw_mock_error_set(queue->machine, "%s: %s: memory fault at 0x%llx, %s of %s memory (%s)", queue->name,
                       what, (unsigned long long)violation->va, access_name(violation->access),
                       violation->mapped ? "protected" : "unmapped", near);

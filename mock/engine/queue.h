@@ -18,11 +18,12 @@ enum bw_mock_queue_type { BW_MOCK_QUEUE_PM4, BW_MOCK_QUEUE_AQL, BW_MOCK_QUEUE_SD
 enum bw_mock_queue_progress {
     BW_MOCK_QUEUE_IDLE,    /* nothing until the next doorbell */
     BW_MOCK_QUEUE_MOVED,   /* something was done */
+    BW_MOCK_QUEUE_RUNNING, /* single-step: part of a kernel was done */
     BW_MOCK_QUEUE_BLOCKED, /* waits for memory to change */
     BW_MOCK_QUEUE_STOPPED, /* failed or evicted; only destroying it helps */
 };
 
-enum bw_mock_queue_state { BW_MOCK_QUEUE_RUNNING, BW_MOCK_QUEUE_FAILED, BW_MOCK_QUEUE_EVICTED };
+enum bw_mock_queue_state { BW_MOCK_QUEUE_RUNS, BW_MOCK_QUEUE_FAILED, BW_MOCK_QUEUE_EVICTED };
 
 enum {
     BW_MOCK_SH_FIRST = 0x2c00, /* dword addresses of SET_SH_REG's range: Mesa sid.h, SI_SH_REG_OFFSET / 4 */
@@ -64,15 +65,29 @@ struct bw_mock_queue {
     bool vendor_running;           /* AQL: the indirect buffer of a vendor packet is being executed */
     bool wait_armed;               /* the request of a write-then-wait was sent */
     uint32_t retries;              /* polls done of a bounded POLL_REGMEM */
-    bool hung;                     /* by fault injection */
+    bool again;                    /* the last step was at the same packet */
+    _Atomic bool hung;             /* by fault injection */
     uint32_t sh[BW_MOCK_SH_COUNT]; /* register state */
     uint32_t hdp_flush_done;       /* GPU_HDP_FLUSH_DONE as this queue sees it */
 
-    struct bw_isa_control control; /* of the dispatch that runs */
-    _Atomic uint32_t state;        /* enum bw_mock_queue_state */
-    _Atomic uint32_t stopping;     /* the thread shall end */
-    _Atomic uint32_t inactive;     /* UPDATE_QUEUE took its ring or its share away */
-    bool destroying;               /* somebody destroys it already; guarded by machine.lock */
+    struct {
+        struct bw_isa_dispatch dispatch;
+        struct bw_isa_result result;
+        unsigned times; /* that it still is to run */
+        bool under_way;
+        _Atomic uint64_t entry_va;           /* while it runs, else 0 */
+    } kernel;                                /* that the queue is at */
+    struct bw_isa_control control;           /* of the dispatch that runs */
+    _Atomic uint64_t waves_retired, packets; /* since ever, those of the dispatch that runs left out */
+    _Atomic bool waits;                      /* at a packet, for memory or for another queue */
+    char text[192];            /* what it waits for or failed on; this and the next three: error_lock */
+    uint64_t fault_pc;         /* of the wave that failed */
+    uint64_t fault_va;         /* with faulted: where, */
+    bool faulted;              /* on memory */
+    _Atomic uint32_t state;    /* enum bw_mock_queue_state */
+    _Atomic uint32_t stopping; /* the thread shall end */
+    _Atomic uint32_t inactive; /* UPDATE_QUEUE took its ring or its share away */
+    bool destroying;           /* somebody destroys it already; guarded by machine.lock */
     bool has_thread;
     pthread_t thread;
 };
@@ -87,12 +102,22 @@ void bw_mock_queue_free(struct bw_mock_queue *queue);
 
 enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue);
 
+/* What hardware would not tell. Any thread; the queue is in its process's list, and machine.lock is held. */
+void bw_mock_queue_look(struct bw_mock_queue *queue, struct bw_queue_view *view);
+
 /* Client side: a write to the doorbell page of a context, at byte offset. */
 void bw_mock_doorbell_write(struct bw_mock_context *context, uint64_t offset, uint64_t value);
 /* Makes the engine behind a doorbell look again. */
 void bw_mock_doorbell_wake(struct bw_mock_doorbell *doorbell);
 /* Tells blocked queues that memory may have changed. */
 void bw_mock_progress_signal(struct bw_mock *machine);
+
+/* Where the packet that is read starts, for people. */
+void bw_mock_queue_place(const struct bw_mock_queue *queue, char *text, size_t size);
+/* How the packets that wait compare: function 0 always, then <, <=, ==, !=, >=, >. */
+enum { BW_MOCK_COMPARE_EQUAL = 3 };
+bool bw_mock_compare(uint32_t function, uint64_t value, uint64_t reference);
+const char *bw_mock_compare_name(uint32_t function);
 
 /* Per type: one packet. */
 enum bw_mock_queue_progress bw_mock_pm4_step(struct bw_mock_queue *queue);
@@ -103,6 +128,11 @@ enum bw_mock_queue_progress bw_mock_sdma_step(struct bw_mock_queue *queue);
  * returns BW_MOCK_QUEUE_STOPPED. */
 enum bw_mock_queue_progress bw_mock_queue_fail(struct bw_mock_queue *queue, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The queue waits: what for is kept for bw_mock_queue_look. Returns BW_MOCK_QUEUE_BLOCKED. */
+enum bw_mock_queue_progress bw_mock_queue_block(struct bw_mock_queue *queue, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* By fault injection: nothing moves any more until the queue is destroyed. Returns BW_MOCK_QUEUE_BLOCKED. */
+enum bw_mock_queue_progress bw_mock_queue_hang(struct bw_mock_queue *queue, const char *site);
 /* A memory fault: also evicts the other queues of the process on this GPU, as the kernel does
  * (kfd_int_process_v11.c, kfd_dqm_evict_pasid). what names the packet or the kernel. */
 enum bw_mock_queue_progress bw_mock_queue_fault(struct bw_mock_queue *queue,

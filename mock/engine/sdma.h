@@ -27,6 +27,9 @@ const struct bw_mock_sdma *bw_mock_sdma_find(uint32_t opcode, uint32_t sub_opcod
 
 enum bw_mock_queue_progress bw_mock_sdma_fail(struct bw_mock_sdma_packet *packet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The packet waits: the value at va does not compare as it is to. Returns BW_MOCK_QUEUE_BLOCKED. */
+enum bw_mock_queue_progress bw_mock_sdma_block(struct bw_mock_sdma_packet *packet, uint64_t va,
+                                               uint32_t function, uint64_t value, uint64_t reference);
 enum bw_mock_queue_progress bw_mock_sdma_fault(struct bw_mock_sdma_packet *packet,
                                                const struct bw_mock_violation *violation);
 /* Words of the packet in all, from its first words (as many as kind->count). */

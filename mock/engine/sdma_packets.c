@@ -110,26 +110,6 @@ enum bw_mock_queue_progress bw_mock_sdma_cond_exe(struct bw_mock_sdma_packet *pa
     return BW_MOCK_QUEUE_MOVED;
 }
 
-static bool compare(uint32_t function, uint32_t value, uint32_t reference)
-{
-    switch (function) {
-    case 1:
-        return value < reference;
-    case 2:
-        return value <= reference;
-    case 3:
-        return value == reference;
-    case 4:
-        return value != reference;
-    case 5:
-        return value >= reference;
-    case 6:
-        return value > reference;
-    default:
-        return true;
-    }
-}
-
 enum bw_mock_queue_progress bw_mock_sdma_poll_regmem(struct bw_mock_sdma_packet *packet)
 {
     enum { FOREVER = 0xfff, HDP_FLUSH = 1 << 26, FUNCTION_RESERVED = 7 };
@@ -145,14 +125,13 @@ enum bw_mock_queue_progress bw_mock_sdma_poll_regmem(struct bw_mock_sdma_packet 
         return bw_mock_sdma_fail(packet, "register 0x%x: a user queue polls memory only", packet->words[1]);
     if (bw_mock_space_read(space_of(packet), address(packet->words + 1), &value, sizeof value, &violation))
         return bw_mock_sdma_fault(packet, &violation);
-    if (compare(function, value & packet->words[4], packet->words[3]))
+    if (bw_mock_compare(function, value & packet->words[4], packet->words[3]))
         return BW_MOCK_QUEUE_MOVED;
-    if (retries == FOREVER)
-        return BW_MOCK_QUEUE_BLOCKED;
-    if (packet->queue->retries++ >= retries)
+    if (retries != FOREVER && packet->queue->retries++ >= retries)
         return bw_mock_sdma_fail(packet, "poll timeout after %u retries (0x%08x, expected 0x%08x)", retries,
                                  value & packet->words[4], packet->words[3]);
-    return BW_MOCK_QUEUE_BLOCKED;
+    return bw_mock_sdma_block(packet, address(packet->words + 1), function, value & packet->words[4],
+                              packet->words[3]);
 }
 
 struct atomic_operands {
@@ -202,7 +181,8 @@ enum bw_mock_queue_progress bw_mock_sdma_atomic(struct bw_mock_sdma_packet *pack
     if (bw_mock_space_atomic(space_of(packet), va, bytes, apply, &operands, &before, &violation))
         return bw_mock_sdma_fault(packet, &violation);
     bool loops = (packet->words[0] & LOOP) && kind == 8 && before != operands.compare;
-    return loops ? BW_MOCK_QUEUE_BLOCKED : BW_MOCK_QUEUE_MOVED;
+    return loops ? bw_mock_sdma_block(packet, va, BW_MOCK_COMPARE_EQUAL, before, operands.compare)
+                 : BW_MOCK_QUEUE_MOVED;
 }
 
 enum bw_mock_queue_progress bw_mock_sdma_const_fill(struct bw_mock_sdma_packet *packet)

@@ -31,6 +31,8 @@ struct bw_isa_memory {
     const _Atomic uint64_t *generation;
 };
 
+enum { BW_ISA_PLACE_WORDS = 8 }; /* of struct bw_isa_place */
+
 /* What a dispatch starts from. All values as the registers hold them, already decoded from shifts. */
 struct bw_isa_dispatch {
     uint64_t entry_va; /* COMPUTE_PGM, byte address */
@@ -54,6 +56,10 @@ struct bw_isa_dispatch {
     uint64_t clock_hz; /* of the counters that s_memtime/s_sendmsg_rtn(REALTIME) read */
     uint64_t (*clock)(void *user);
     void *clock_user;
+    /* Single-step mode: called between turns of waves with what was done since the last call; NULL: not
+     * wanted. It may take its time, and memory may be unmapped meanwhile. */
+    void (*pause)(void *user, uint64_t instructions, uint64_t turns);
+    void *pause_user;
 };
 
 enum bw_isa_status {
@@ -69,12 +75,29 @@ enum bw_isa_status {
     BW_ISA_DEADLOCK,     /* every wave of a group waits for something that cannot come */
 };
 
+/* Where a workgroup is that has used its turn without ending. */
+struct bw_isa_place {
+    uint32_t group[3];
+    uint32_t live;       /* its waves that have started and not ended: bit per wave */
+    uint32_t at_barrier; /* those that wait at a barrier for the others */
+    uint32_t wave;       /* one that does not, the lowest */
+    uint64_t pc;         /* where that one goes on */
+};
+
 /* Shared with whoever watches; zero it before the run. */
 struct bw_isa_control {
     _Atomic uint32_t stop;          /* set to end the dispatch early */
     _Atomic uint64_t waves_retired; /* progress */
     _Atomic uint64_t instructions;  /* wave-instructions executed, added in batches */
+    /* The place last told, read by bw_isa_place_read. Words, since writer and readers do not wait for each
+     * other; odd serial: being written. */
+    _Atomic uint32_t place_serial;
+    _Atomic uint32_t place[BW_ISA_PLACE_WORDS];
 };
+
+/* The group of the running dispatch that was last seen to use its turn without ending: with nothing retired
+ * for long, where it stands. False when there is none yet. Any thread. */
+bool bw_isa_place_read(struct bw_isa_control *control, struct bw_isa_place *place);
 
 struct bw_isa_result {
     enum bw_isa_status status;

@@ -277,6 +277,19 @@ struct bw_berth *bw_berth_take(const struct bw_run *run, struct bw_worker *worke
     return berth;
 }
 
+void bw_worker_refresh(struct bw_worker *worker)
+{
+    const struct bw_isa_memory *memory = &worker->memory;
+    uint64_t generation = memory->generation ? atomic_load(memory->generation) : 0;
+    if (generation == worker->generation && memory->generation && memory->user == worker->memory_user)
+        return;
+    memset(worker->read, 0, sizeof worker->read);
+    memset(worker->write, 0, sizeof worker->write);
+    memset(worker->atomic, 0, sizeof worker->atomic);
+    worker->generation = generation;
+    worker->memory_user = memory->user;
+}
+
 /* What a worker keeps from one dispatch to the next: ranges, jumps, memory. */
 static int prepare_worker(struct bw_run *run, struct bw_worker *worker)
 {
@@ -288,14 +301,7 @@ static int prepare_worker(struct bw_run *run, struct bw_worker *worker)
     worker->memory = d->memory;
     worker->control = run->control;
     worker->instructions = worker->reported = worker->waves = 0;
-    uint64_t generation = d->memory.generation ? atomic_load(d->memory.generation) : 0;
-    if (generation != worker->generation || !d->memory.generation || d->memory.user != worker->memory_user) {
-        memset(worker->read, 0, sizeof worker->read);
-        memset(worker->write, 0, sizeof worker->write);
-        memset(worker->atomic, 0, sizeof worker->atomic);
-        worker->generation = generation;
-        worker->memory_user = d->memory.user;
-    }
+    bw_worker_refresh(worker);
     if (worker->jumps_of != run->program->code->id) {
         memset(worker->jump, 0, sizeof worker->jump);
         worker->jumps_of = run->program->code->id;
@@ -375,6 +381,7 @@ void bw_isa_run(const struct bw_isa *isa, struct bw_isa_pool *pool, const struct
 {
     enum { TAKE_MAX = 16, TAKES_PER_THREAD = 8 };
     memset(result, 0, sizeof *result);
+    atomic_store(&control->place_serial, 0);
     const char *why = refusal(dispatch);
     if (why) {
         refuse(result, why);

@@ -140,6 +140,49 @@ static bool release_barrier(struct bw_group *group)
     return true;
 }
 
+static_assert(sizeof(struct bw_isa_place) == BW_ISA_PLACE_WORDS * sizeof(uint32_t), "place in words");
+
+/* Tells whoever watches where the group stands. Another worker that is telling goes first. */
+static void tell_place(struct bw_run *run, const struct bw_group *group)
+{
+    struct bw_isa_control *control = run->control;
+    struct bw_isa_place place = {.wave = UINT32_MAX};
+    uint32_t words[BW_ISA_PLACE_WORDS], serial = atomic_load(&control->place_serial);
+    memcpy(place.group, group->id, sizeof place.group);
+    for (unsigned i = 0; i < group->live_count; i++) {
+        const struct bw_wave *wave = group->live[i];
+        place.live |= 1u << wave->index;
+        if (wave->stop == BW_WAVE_BARRIER) {
+            place.at_barrier |= 1u << wave->index;
+        } else if (wave->index < place.wave) {
+            place.wave = wave->index;
+            place.pc = wave->code_va + (uint64_t)(int64_t)wave->resume->pc;
+        }
+    }
+    if (serial % 2 || !atomic_compare_exchange_strong(&control->place_serial, &serial, serial + 1))
+        return;
+    memcpy(words, &place, sizeof words);
+    for (unsigned i = 0; i < BW_ISA_PLACE_WORDS; i++)
+        atomic_store(&control->place[i], words[i]);
+    atomic_store(&control->place_serial, serial + 2);
+}
+
+bool bw_isa_place_read(struct bw_isa_control *control, struct bw_isa_place *place)
+{
+    enum { TRIES = 1000 }; /* a writer stores nine words */
+    uint32_t words[BW_ISA_PLACE_WORDS];
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t serial = atomic_load(&control->place_serial);
+        for (unsigned k = 0; k < BW_ISA_PLACE_WORDS; k++)
+            words[k] = atomic_load(&control->place[k]);
+        if (serial % 2 || serial != atomic_load(&control->place_serial))
+            continue;
+        memcpy(place, words, sizeof *place);
+        return serial != 0;
+    }
+    return false;
+}
+
 /* Runs the wave until it stops. False when the group is to be given up. */
 static bool step_wave(struct bw_run *run, struct bw_worker *worker, struct bw_group *group, unsigned at)
 {
@@ -310,6 +353,7 @@ static void run_groups(struct bw_run *run, struct bw_worker *worker)
             break;
         turns -= turns > 0;
         if (run_group(run, worker, &berth->group) == GROUP_WAITS) {
+            tell_place(run, &berth->group);
             give_way(&residents, berth);
             turns = is_new ? residents.count : turns;
         } else {
@@ -322,17 +366,42 @@ static void run_groups(struct bw_run *run, struct bw_worker *worker)
     }
 }
 
-/* Single-step mode: all waves start, then one at a time, as the seed says. */
+struct stepping {
+    struct bw_rng rng;
+    uint64_t instructions, turns; /* of waves: the worker's count at the last pause, and since */
+};
+
+/* Single-step mode: whoever steps gets to do something else, after as much as a few hundred microseconds of a
+ * slow GPU. */
+static void pause_stepped(struct bw_run *run, struct bw_worker *worker, const struct bw_group *group,
+                          struct stepping *stepping)
+{
+    enum { INSTRUCTIONS = 4096, TURNS = 256 };
+    const struct bw_isa_dispatch *dispatch = run->dispatch;
+    uint64_t instructions = worker->instructions - stepping->instructions;
+    stepping->turns++;
+    if (!dispatch->pause || (instructions < INSTRUCTIONS && stepping->turns < TURNS))
+        return;
+    if (group->live_count)
+        tell_place(run, group);
+    dispatch->pause(dispatch->pause_user, instructions, stepping->turns);
+    bw_worker_refresh(worker);
+    stepping->instructions = worker->instructions;
+    stepping->turns = 0;
+}
+
+/* All waves start, then one at a time, as the seed says. */
 static void run_group_stepped(struct bw_run *run, struct bw_worker *worker, struct bw_group *group,
-                              struct bw_rng *rng)
+                              struct stepping *stepping)
 {
     while (group->started < group->waves)
         start_wave(run, worker, group);
     while (group->live_count && may_continue(run, group->index)) {
-        unsigned at = (unsigned)bw_rng_below(rng, group->live_count);
+        unsigned at = (unsigned)bw_rng_below(&stepping->rng, group->live_count);
         if (group->live[at]->stop != BW_WAVE_BARRIER && !step_wave(run, worker, group, at))
             break;
         release_barrier(group);
+        pause_stepped(run, worker, group, stepping);
     }
 }
 
@@ -340,8 +409,9 @@ static void run_group_stepped(struct bw_run *run, struct bw_worker *worker, stru
  * their number. */
 static void run_stepped(struct bw_run *run, struct bw_worker *worker)
 {
-    struct bw_rng rng = {.state = run->dispatch->seed};
-    uint64_t step = bw_rng_below(&rng, run->groups) | 1, at = bw_rng_below(&rng, run->groups);
+    struct stepping stepping = {.rng = {.state = run->dispatch->seed}};
+    uint64_t step = bw_rng_below(&stepping.rng, run->groups) | 1,
+             at = bw_rng_below(&stepping.rng, run->groups);
     for (uint64_t a = step, b = run->groups; b;) { /* Euclid; from 1 on any step does */
         uint64_t rest = a % b;
         a = b;
@@ -363,7 +433,7 @@ static void run_stepped(struct bw_run *run, struct bw_worker *worker)
         bool has_scratch = take_scratch(run, group);
         assert(has_scratch); /* one group at a time, and a dispatch with fewer slots is refused */
         (void)has_scratch;
-        run_group_stepped(run, worker, group, &rng);
+        run_group_stepped(run, worker, group, &stepping);
         give_scratch(run, group);
         at = (at + step) % run->groups;
     }

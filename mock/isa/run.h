@@ -59,6 +59,9 @@ struct bw_berth {
 /* pool.c: memory for one more group; NULL when out of it. Given back to worker->berths. */
 struct bw_berth *bw_berth_take(const struct bw_run *run, struct bw_worker *worker);
 
+/* pool.c: forgets resolved ranges when something was unmapped since they were resolved. */
+void bw_worker_refresh(struct bw_worker *worker);
+
 /* pool.c: prepares the worker's memory and works. */
 void bw_run_join(struct bw_run *run, struct bw_worker *worker);
 

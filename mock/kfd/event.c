@@ -414,7 +414,7 @@ static void take_interrupt(struct bw_mock_context *context, uint32_t context_id,
     if (action == BW_MOCK_FAULT_DROP)
         return;
     if (action == BW_MOCK_FAULT_DELAY)
-        bw_mock_sleep_ns(machine, fault.delay_ns);
+        bw_mock_engine_delay(machine, fault.delay_ns);
     deliver(context->process->events, context_id, valid_bits);
     if (action == BW_MOCK_FAULT_DUP)
         deliver(context->process->events, context_id, valid_bits);

@@ -38,6 +38,8 @@ int bw_mock_kfd_create_queue(struct bw_mock_process *process, struct mock_kfd_cr
 int bw_mock_kfd_destroy_queue(struct bw_mock_process *process, uint32_t queue_id);
 void bw_mock_kfd_destroy_all_queues(struct bw_mock_process *process);
 int bw_mock_kfd_update_queue(struct bw_mock_process *process, struct mock_kfd_update_queue_args *args);
+/* machine.lock is held. -ENOENT: no such queue. */
+int bw_mock_kfd_queue_look(struct bw_mock_process *process, uint32_t queue_id, struct bw_queue_view *view);
 
 /* user_memory.c: whether the host can read and write all of [base, base + size). */
 bool bw_mock_user_memory_ok(const void *base, uint64_t size);

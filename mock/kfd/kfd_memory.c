@@ -300,7 +300,8 @@ static void drain(struct bw_mock_context *context, uint64_t limit_ns)
 {
     struct bw_mock *machine = context->process->machine;
     if (machine->single_step)
-        return; /* steps do not overlap with calls */
+        return; /* steps do not overlap with calls, and a kernel looks again what is mapped before it goes on
+                 */
     for (uint64_t waited = 0; atomic_load(&context->dispatches) && waited < limit_ns; waited += DRAIN_STEP_NS)
         bw_mock_sleep_ns(machine, DRAIN_STEP_NS);
 }

@@ -306,3 +306,12 @@ int bw_mock_kfd_update_queue(struct bw_mock_process *process, struct mock_kfd_up
     bw_mock_doorbell_wake(queue->doorbell);
     return 0;
 }
+
+int bw_mock_kfd_queue_look(struct bw_mock_process *process, uint32_t queue_id, struct bw_queue_view *view)
+{
+    struct bw_mock_queue *queue = find_queue(process, queue_id);
+    if (!queue)
+        return -ENOENT;
+    bw_mock_queue_look(queue, view);
+    return 0;
+}

@@ -3,7 +3,6 @@
 # everything, is not for this GPU, is cut short.
 set -u
 . "$(dirname "$0")/lib.sh"
-export BW_WAIT_MS=1000
 
 check 0 '' asm --arch gfx1100 "$source_dir/tests/cli/kernels.s" -o "$work/k.o"
 check 1 '' disasm --arch gfx1100 "$work/k.o" # one of its instructions is none
@@ -20,11 +19,14 @@ says 'arg0 u8\[256\]: 0 0 0 0 1 0 0 0'
 says 'store_item on mockkfd\+amd:0@gfx1100: .* wave-instructions in 2 waves'
 run 0 '' store_item --arg "buf:$work/out/arg0.npy" --json
 says '"file"|"dtype": *"u8"'
-run 4 'kernel endless: .*after 1[0-9]{3}\.[0-9]+ ms \(ETIMEDOUT\)' endless --arg buf:64K
-run 4 'kernel wild: .*0x123400005000' wild --arg buf:64K
-run 4 'kernel null: .*null address' null --arg buf:64K
+BW_WAIT_MS=1000 run 4 'compute queue 0: kernel endless: .*after [0-9]{4,}\.[0-9]+ ms \(ETIMEDOUT\). kernel endless.*wave . at pc 0x[0-9a-f]+: s_' endless --arg buf:64K
+run 4 'compute queue 0, kernel wild: memory fault at 0x123400005678 .not mapped.: observed no buffer is near' wild --arg buf:64K
+run 4 'kernel null: memory fault at 0x0 .*null address' null --arg buf:64K
+run 4 'kernel past_end: .*observed 16 bytes past the end of a 65536-byte buffer at 0x' past_end --arg buf:64K
 run 4 'kernel illegal: ' illegal --arg buf:64K
 run 1 'expected 1, observed 0.*its arguments: 0 p buffer' store_item
+BW_MOCK_FAULTS=doorbell:drop BW_WAIT_MS=500 run 4 \
+  'mockkfd.amd:0@gfx1100: upload queue: machine code to 0x.* after [0-9]{3,}\.[0-9]+ ms .*its doorbell said' store_item --arg buf:64
 run 1 'it has: endless, wild, null' nothing --arg buf:64
 run 1 'argument 0' store_item --arg i32:5
 check 1 'it has: endless' launch "$work/k.o" --grid 1 --block 64 --arg buf:64
@@ -44,7 +46,7 @@ check 1 'elf|amd' launch "$source_dir/CONTRIBUTING.md" --kernel store_item --gri
 grep -v '^  - {\|^amdhsa\|^---\|^\.\.\.\|amdgpu_metadata' "$source_dir/tests/cli/kernels.s" >"$work/bare.s"
 check 0 '' asm --arch gfx1100 "$work/bare.s"
 check 1 'expected 0, observed 1.*amdgpu_metadata' launch "$work/bare.o" --kernel store_item --grid 1 --block 64 --arg buf:256
-check 4 'kernel endless: ' launch "$work/bare.o" --kernel endless --grid 1 --block 64
+BW_WAIT_MS=500 check 4 'kernel endless: ' launch "$work/bare.o" --kernel endless --grid 1 --block 64
 
 # Text that is no code, and code that is no code.
 echo 'v_fly v0, v1' >"$work/bad.s"

@@ -11,10 +11,15 @@ check 0 '' mock --gpu gfx1100*2 -- bellwire devices
 says 'mockkfd\+amd:1@gfx1100\*2'
 check 0 '' mock -- run "$digits" --top 1
 says 'on mockkfd\+amd:0@gfx1100'
-check 4 'ETIMEDOUT' mock --fault mec:hang -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
+check 4 'compute queue 0: kernel .*ETIMEDOUT.*mec hangs' mock --fault mec:hang -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
 check 1 'CREATE_QUEUE.*EBUSY' mock --fault ioctl.CREATE_QUEUE:fail=EBUSY -- run "$digits"
 check 1 'ENOMEM' mock --fault ioctl.ALLOC_MEMORY_OF_GPU:fail=ENOMEM,nth=3 -- run "$digits"
-check 4 '.' mock --fault sdma0:hang -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
+check 4 'copy queue 0: .*ETIMEDOUT.*sdma0 hangs' mock --fault sdma0:hang -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
+check 4 'copy queue 0, copy of .*sdma0 queue .*injected failure' mock --fault sdma0:fail=EIO -- run "$digits"
+check 4 'upload queue, copy of .*sdma1 queue .*injected failure' mock --fault sdma1:fail=EIO -- run "$digits"
+check 4 'compute queue 0, kernel .*mec queue .*injected failure' mock --fault mec:fail=EIO -- run "$digits"
+check 4 'mockkfd\+amd:0@gfx1100: copy queue 0: .* after [0-9]{3,}\.[0-9]+ ms .*its doorbell said' mock --fault doorbell:drop -- \
+  env BW_WAIT_MS=500 "$bellwire" run "$digits"
 check 0 '' mock --fault doorbell:delay=20 -- run "$digits"
 check 0 '' mock --fault irq:drop -- run "$digits"
 check 3 'there are' mock -- run "$digits" --device tpu

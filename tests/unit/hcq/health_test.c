@@ -75,7 +75,7 @@ static void a_hang_is_named_and_recovered_from(void)
     BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), &rig.err);
     BW_EQ(bw_linked_graph_wait(linked, ticket, &rig.err), -ETIMEDOUT);
     BW_STR(rig.err.device, "host:0");
-    BW_TRUE(strstr(rig.err.what, "compute 0") && strstr(rig.err.what, "wait_for_flag"));
+    BW_TRUE(strstr(rig.err.what, "compute queue 0") && strstr(rig.err.what, "wait_for_flag"));
     BW_TRUE(rig.err.elapsed_ns >= WAIT_NS);
     struct bw_err first = rig.err; /* from now on that same error, at once */
     BW_EQ(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), -ETIMEDOUT);

@@ -23,6 +23,52 @@ ONE_WAVE endless(global uint *unused)
     __asm__ volatile("0: s_branch 0b");
 }
 
+// The first of two waves never ends, the second waits for it at the barrier.
+__attribute__((reqd_work_group_size(64, 1, 1))) kernel void stuck_at_barrier(global uint *out)
+{
+    if (__builtin_amdgcn_workitem_id_x() < 32)
+        __asm__ volatile("0: s_branch 0b");
+    __builtin_amdgcn_s_barrier();
+    out[0] = 1;
+}
+
+// Each wave executes some 2 * turns instructions, then says that it was there.
+ONE_WAVE spin(global uint *out, uint turns)
+{
+    __asm__ volatile("0: s_sub_u32 %0, %0, 1\n\ts_cbranch_scc0 0b" : "+s"(turns) : : "scc");
+    if (__builtin_amdgcn_workitem_id_x() == 0)
+        out[__builtin_amdgcn_workgroup_id_x()] = turns;
+}
+
+// c = a * b, matrices of n * n; a group per row, a lane per column and its multiples.
+ONE_WAVE matmul(global float *c, global const float *a, global const float *b, uint n)
+{
+    uint row = __builtin_amdgcn_workgroup_id_x();
+    for (uint column = __builtin_amdgcn_workitem_id_x(); column < n; column += 32) {
+        float sum = 0;
+        for (uint k = 0; k < n; k++)
+            sum += a[row * n + k] * b[k * n + column];
+        c[row * n + column] = sum;
+    }
+}
+
+ONE_WAVE load_at(ulong address, global uint *out)
+{
+    if (__builtin_amdgcn_workitem_id_x() == 0)
+        out[0] = *(global volatile uint *)address;
+}
+
+ONE_WAVE atomic_at(ulong address, uint value)
+{
+    if (__builtin_amdgcn_workitem_id_x() == 0)
+        __opencl_atomic_fetch_add((global atomic_uint *)address, value, __ATOMIC_RELAXED, __OPENCL_MEMORY_SCOPE_DEVICE);
+}
+
+// No arguments at all.
+ONE_WAVE nothing(void)
+{
+}
+
 // Not an instruction of gfx11.
 ONE_WAVE illegal(global uint *unused)
 {
@@ -42,4 +88,7 @@ ONE_WAVE illegal(global uint *unused)
         out[lane] = sum;                                                                                                         \
     }
 SCRATCH(16)
+SCRATCH(256)
 SCRATCH(1024)
+SCRATCH(4096)
+SCRATCH(16384)
