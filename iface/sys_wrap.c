@@ -21,6 +21,8 @@ struct wrap_sys {
     uint64_t descriptors;
     struct bw_interval_map mapped; /* plain memory by address */
     uint64_t hooked_bytes;         /* regions that have no address */
+    bool clock_taken;
+    uint64_t clock_ns, clock_tick_ns, clock_readings;
 };
 
 static struct wrap_sys *wrap_of(const struct bw_sys *sys)
@@ -169,8 +171,14 @@ static int wrap_list(struct bw_sys *sys, const char *path, int (*entry)(void *us
 
 static uint64_t wrap_clock_ns(struct bw_sys *sys)
 {
-    struct bw_sys *inner = wrap_of(sys)->inner;
-    return inner->ops->clock_ns(inner);
+    struct wrap_sys *wrap = wrap_of(sys);
+    pthread_mutex_lock(&wrap->lock);
+    wrap->clock_readings++;
+    wrap->clock_ns += wrap->clock_tick_ns;
+    bool taken = wrap->clock_taken;
+    uint64_t now_ns = wrap->clock_ns;
+    pthread_mutex_unlock(&wrap->lock);
+    return taken ? now_ns : wrap->inner->ops->clock_ns(wrap->inner);
 }
 
 static void wrap_sleep_ns(struct bw_sys *sys, uint64_t duration_ns)
@@ -285,6 +293,35 @@ uint64_t bw_sys_wrap_calls(const struct bw_sys *sys, enum bw_sys_call call)
 void bw_sys_wrap_settle(struct bw_sys *sys)
 {
     bw_kfd_process_end(sys);
+}
+
+void bw_sys_wrap_clock_tick(struct bw_sys *sys, uint64_t tick_ns)
+{
+    struct wrap_sys *wrap = wrap_of(sys);
+    uint64_t now_ns = wrap->inner->ops->clock_ns(wrap->inner);
+    pthread_mutex_lock(&wrap->lock);
+    if (!wrap->clock_taken)
+        wrap->clock_ns = now_ns;
+    wrap->clock_taken = true;
+    wrap->clock_tick_ns = tick_ns;
+    pthread_mutex_unlock(&wrap->lock);
+}
+
+void bw_sys_wrap_clock_add(struct bw_sys *sys, uint64_t duration_ns)
+{
+    struct wrap_sys *wrap = wrap_of(sys);
+    pthread_mutex_lock(&wrap->lock);
+    wrap->clock_ns += duration_ns;
+    pthread_mutex_unlock(&wrap->lock);
+}
+
+uint64_t bw_sys_wrap_clock_readings(const struct bw_sys *sys)
+{
+    struct wrap_sys *wrap = wrap_of(sys);
+    pthread_mutex_lock(&wrap->lock);
+    uint64_t count = wrap->clock_readings;
+    pthread_mutex_unlock(&wrap->lock);
+    return count;
 }
 
 uint64_t bw_sys_wrap_open_descriptors(struct bw_sys *sys)

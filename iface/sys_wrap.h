@@ -47,6 +47,14 @@ void bw_sys_wrap_settle(struct bw_sys *sys);
 uint64_t bw_sys_wrap_open_descriptors(struct bw_sys *sys);
 uint64_t bw_sys_wrap_mapped_bytes(struct bw_sys *sys);
 
+/* Takes the clock over: from now on it goes on by tick_ns at each reading, and by what is added, and by
+ * nothing else, so that a test of deadlines does not depend on how busy the machine is. Sleeping still takes
+ * its real time. */
+void bw_sys_wrap_clock_tick(struct bw_sys *sys, uint64_t tick_ns);
+void bw_sys_wrap_clock_add(struct bw_sys *sys, uint64_t duration_ns);
+/* Readings since creation. */
+uint64_t bw_sys_wrap_clock_readings(const struct bw_sys *sys);
+
 const char *bw_sys_call_name(enum bw_sys_call call);
 
 #endif

@@ -32,9 +32,23 @@ static uint32_t wave_slots(const struct bw_amd_device *device, uint32_t *engines
     return per_engine < SCRATCH_WAVES_MIN ? SCRATCH_WAVES_MIN : (uint32_t)per_engine;
 }
 
+static int scratch_refuse(const struct bw_amd_device *device, const char *kernel_name, uint64_t private_bytes,
+                          uint64_t size_bytes, uint32_t waves, struct bw_err *err)
+{
+    uint64_t available_bytes;
+    bw_fail(err, -ENOMEM, subsystem, "kernel %s: scratch of %" PRIu64 " bytes per work-item", kernel_name,
+            private_bytes);
+    bw_err_expected(err, "%" PRIu64 " bytes for %u waves", size_bytes, waves);
+    if (device->iface->ops->available_memory(device->iface, &available_bytes, NULL) == 0)
+        bw_err_observed(err, "%" PRIu64 " bytes of device memory available", available_bytes);
+    bw_err_device(err, device->base.info.name);
+    bw_err_hint(err, "free buffers; kernels that were linked before keep the scratch that they have");
+    return -ENOMEM;
+}
+
 /* Allocates for as many waves as memory allows, at best all that the GPU can run. */
-static int scratch_grow(struct bw_amd_queue *queue, uint32_t wave_bytes, struct bw_amd_scratch *scratch,
-                        struct bw_err *err)
+static int scratch_grow(struct bw_amd_queue *queue, const char *kernel_name, uint64_t private_bytes,
+                        uint32_t wave_bytes, struct bw_amd_scratch *scratch, struct bw_err *err)
 {
     struct bw_amd_device *device = bw_amd_device(queue->base.device);
     uint32_t engines, waves = wave_slots(device, &engines);
@@ -45,8 +59,10 @@ static int scratch_grow(struct bw_amd_queue *queue, uint32_t wave_bytes, struct 
         rc = device->iface->ops->alloc(device->iface, size_bytes, BW_IFACE_VRAM, 0, &scratch->memory, err);
         if (rc == 0)
             break;
-        if (rc != -ENOMEM || waves == SCRATCH_WAVES_MIN)
+        if (rc != -ENOMEM)
             return rc;
+        if (waves == SCRATCH_WAVES_MIN)
+            return scratch_refuse(device, kernel_name, private_bytes, size_bytes, waves * engines, err);
     }
     scratch->wave_bytes = wave_bytes;
     scratch->tmpring_size = bw_amd_bits_pack(BW_AMD_COMPUTE_TMPRING_SIZE_WAVES, waves) |
@@ -82,7 +98,7 @@ int bw_amd_scratch_get(struct bw_amd_queue *queue, const char *kernel_name, uint
     if (queue->scratch.count && queue->scratch.data[queue->scratch.count - 1].wave_bytes >= needed)
         *scratch = queue->scratch.data[queue->scratch.count - 1];
     else
-        rc = scratch_grow(queue, (uint32_t)wave_bytes, scratch, err);
+        rc = scratch_grow(queue, kernel_name, private_bytes, (uint32_t)wave_bytes, scratch, err);
     pthread_mutex_unlock(&queue->scratch_lock);
     return rc;
 }

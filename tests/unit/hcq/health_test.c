@@ -3,6 +3,7 @@
 #include "tests/unit/hcq/rig.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -12,20 +13,50 @@
 #include "hcq/hcq.h"
 #include "iface/sys_wrap.h"
 
-/* The deadline where a hang is provoked: above what a loaded machine keeps a thread waiting. */
-#define WAIT_NS 1000000000ull
+/* The deadline where a hang is provoked, and how far the clock goes on at each look while one is waited for.
+ * Else that clock stands: what is to succeed may take as long as a busy machine needs. */
+#define WAIT_NS 200000000ull
+#define TICK_NS 10000000ull
 
 static const char *const on_hosts[] = {"host:0", "host:1", NULL};
 
-static struct bw_linked_graph *flag_link(struct rig *rig, struct bw_buffer *flag)
+/* Two host devices whose clock is the test's. */
+struct clocked {
+    struct bw_sys *host, *sys;
+    struct rig rig;
+};
+
+static bool clocked_open(struct clocked *clocked)
 {
-    struct bw_graph *graph = rig_graph(rig);
+    if (!BW_EQ(bw_sys_host_create(&clocked->host), 0) ||
+        !BW_EQ(bw_sys_wrap_create(clocked->host, &clocked->sys), 0))
+        return false;
+    bw_sys_wrap_clock_tick(clocked->sys, 0);
+    struct bw_ctx_config config = {.size = sizeof config, .wait_ns = WAIT_NS, .sys = clocked->sys};
+    return rig_open(&clocked->rig, &config, on_hosts);
+}
+
+static void clocked_close(struct clocked *clocked)
+{
+    rig_close(&clocked->rig);
+    bw_sys_destroy(clocked->sys);
+    bw_sys_destroy(clocked->host);
+}
+
+static void flag_add(struct rig *rig, struct bw_graph *graph, struct bw_buffer *flag)
+{
     struct bw_argument argument = argument_range(range_all(flag), BW_ACCESS_READ);
     struct bw_launch launch = {.group_count = {{1, false}, {1, false}, {1, false}},
                                .group_size = {1, 1, 1},
                                .arguments = &argument,
                                .argument_count = 1};
     BW_OK(bw_graph_kernel(graph, rig_kernel(rig, 0, "wait_for_flag"), &launch, &rig->err), &rig->err);
+}
+
+static struct bw_linked_graph *flag_link(struct rig *rig, struct bw_buffer *flag)
+{
+    struct bw_graph *graph = rig_graph(rig);
+    flag_add(rig, graph, flag);
     return rig_link(rig, graph);
 }
 
@@ -63,86 +94,126 @@ static void mix_works(struct rig *rig, uint32_t device)
 
 static void a_hang_is_named_and_recovered_from(void)
 {
-    struct bw_ctx_config config = {.size = sizeof config, .wait_ns = WAIT_NS};
-    struct rig rig;
+    struct clocked clocked;
     uint64_t ticket, size_bytes = 64;
     struct bw_buffer *refused = NULL;
-    if (!rig_open(&rig, &config, on_hosts))
+    if (!clocked_open(&clocked))
         return;
-    struct bw_buffer *flag = rig_buffer(&rig, 0, size_bytes, BW_BUFFER_HOST);
+    struct rig *rig = &clocked.rig;
+    struct bw_buffer *flag = rig_buffer(rig, 0, size_bytes, BW_BUFFER_HOST);
     flag_set(flag, 0);
-    struct bw_linked_graph *linked = flag_link(&rig, flag);
-    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), &rig.err);
-    BW_EQ(bw_linked_graph_wait(linked, ticket, &rig.err), -ETIMEDOUT);
-    BW_STR(rig.err.device, "host:0");
-    BW_TRUE(strstr(rig.err.what, "compute queue 0") && strstr(rig.err.what, "wait_for_flag"));
-    BW_TRUE(rig.err.elapsed_ns >= WAIT_NS);
-    struct bw_err first = rig.err; /* from now on that same error, at once */
-    BW_EQ(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), -ETIMEDOUT);
-    BW_STR(rig.err.what, first.what);
-    BW_EQ(bw_buffer_create(rig.devices[0], 100, 0, &refused, &rig.err), -ETIMEDOUT);
-    BW_EQ(bw_device_synchronize(rig.devices[0], &rig.err), -ETIMEDOUT);
-    BW_EQ(rig.err.elapsed_ns, first.elapsed_ns);
-    mix_works(&rig, 1);                                         /* the other device does not mind */
-    BW_EQ(bw_device_recover(rig.devices[0], &rig.err), -EBUSY); /* a thread cannot be stopped from outside */
+    struct bw_linked_graph *linked = flag_link(rig, flag);
+    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
+    bw_sys_wrap_clock_tick(clocked.sys, TICK_NS);
+    BW_EQ(bw_linked_graph_wait(linked, ticket, &rig->err), -ETIMEDOUT);
+    bw_sys_wrap_clock_tick(clocked.sys, 0);
+    BW_STR(rig->err.device, "host:0");
+    BW_TRUE(strstr(rig->err.what, "compute queue 0") && strstr(rig->err.what, "wait_for_flag"));
+    BW_TRUE(rig->err.elapsed_ns >= WAIT_NS && rig->err.elapsed_ns < 2 * WAIT_NS);
+    struct bw_err first = rig->err; /* from now on that same error, at once */
+    BW_EQ(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), -ETIMEDOUT);
+    BW_STR(rig->err.what, first.what);
+    BW_EQ(bw_buffer_create(rig->devices[0], 100, 0, &refused, &rig->err), -ETIMEDOUT);
+    BW_EQ(bw_device_synchronize(rig->devices[0], &rig->err), -ETIMEDOUT);
+    BW_EQ(rig->err.elapsed_ns, first.elapsed_ns);
+    mix_works(rig, 1); /* the other device does not mind */
+    bw_sys_wrap_clock_tick(clocked.sys, TICK_NS);
+    BW_EQ(bw_device_recover(rig->devices[0], &rig->err),
+          -EBUSY); /* a thread cannot be stopped from outside */
+    bw_sys_wrap_clock_tick(clocked.sys, 0);
     flag_set(flag, 1);
-    BW_OK(bw_device_recover(rig.devices[0], &rig.err), &rig.err);
-    mix_works(&rig, 0);
-    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err),
-          &rig.err); /* the graph itself is as good as before */
-    BW_OK(bw_linked_graph_wait(linked, ticket, &rig.err), &rig.err);
+    BW_OK(bw_device_recover(rig->devices[0], &rig->err), &rig->err);
+    mix_works(rig, 0);
+    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err),
+          &rig->err); /* the graph itself is as good as before */
+    BW_OK(bw_linked_graph_wait(linked, ticket, &rig->err), &rig->err);
     bw_linked_graph_destroy(linked);
     bw_buffer_destroy(flag);
-    rig_close(&rig);
+    clocked_close(&clocked);
 }
 
 /* Its thread runs on: code, arguments and memory must stay, or the process dies. */
 static void a_device_closes_under_an_endless_kernel(void)
 {
-    struct bw_ctx_config config = {.size = sizeof config, .wait_ns = WAIT_NS};
-    struct rig rig;
+    struct clocked clocked;
     uint64_t ticket;
-    if (!rig_open(&rig, &config, on_hosts))
+    if (!clocked_open(&clocked))
         return;
-    struct bw_buffer *flag = rig_buffer(&rig, 0, 64, BW_BUFFER_HOST);
+    struct rig *rig = &clocked.rig;
+    struct bw_buffer *flag = rig_buffer(rig, 0, 64, BW_BUFFER_HOST);
     flag_set(flag, 0);
-    struct bw_linked_graph *linked = flag_link(&rig, flag);
-    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), &rig.err);
-    BW_EQ(bw_linked_graph_wait(linked, ticket, &rig.err), -ETIMEDOUT);
+    struct bw_linked_graph *linked = flag_link(rig, flag);
+    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
+    bw_sys_wrap_clock_tick(clocked.sys, TICK_NS);
+    BW_EQ(bw_linked_graph_wait(linked, ticket, &rig->err), -ETIMEDOUT);
     bw_linked_graph_destroy(linked);
     bw_buffer_destroy(flag);
-    rig_close(&rig);
+    rig_close(rig); /* what the thread uses stays, the wrapper among it */
     const struct timespec pause = {.tv_nsec = 20000000}; /* for a thread that lost its code to fall */
     nanosleep(&pause, NULL);
 }
 
+struct waiting {
+    struct bw_linked_graph *linked;
+    uint64_t ticket;
+    struct bw_err err;
+    int rc;
+    bool over; /* atomic */
+};
+
+static void *wait_main(void *argument)
+{
+    struct waiting *waiting = argument;
+    waiting->rc = bw_linked_graph_wait(waiting->linked, waiting->ticket, &waiting->err);
+    __atomic_store_n(&waiting->over, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* Until the waiting thread has looked at the clock and at what moved since, twice. */
+static void looks_pass(struct bw_sys *sys, const struct waiting *waiting)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    uint64_t seen = bw_sys_wrap_clock_readings(sys);
+    while (bw_sys_wrap_clock_readings(sys) < seen + 2 && !__atomic_load_n(&waiting->over, __ATOMIC_ACQUIRE))
+        nanosleep(&pause, NULL);
+}
+
+/* Ten kernels, of which each takes three quarters of the deadline. */
 static void slow_work_that_moves_is_not_killed(void)
 {
-    struct bw_ctx_config config = {.size = sizeof config, .wait_ns = WAIT_NS};
-    enum { BYTES = 1 << 20, COPIES = 30 };
-    struct rig rig;
-    uint64_t ticket;
-    if (!rig_open(&rig, &config, on_hosts))
+    enum { KERNELS = 10 };
+    struct clocked clocked;
+    struct bw_buffer *flags[KERNELS];
+    struct waiting waiting = {.rc = -1};
+    pthread_t thread;
+    if (!clocked_open(&clocked))
         return;
-    struct bw_sys *sys = bw_ctx_sys(rig.ctx);
-    struct bw_buffer *a = rig_buffer(&rig, 0, BYTES, 0), *b = rig_buffer(&rig, 0, BYTES, 0);
-    struct bw_graph *graph = rig_graph(&rig);
-    for (int i = 0; i < COPIES; i++)
-        BW_OK(bw_graph_copy(graph, rig.devices[0], range_all(i % 2 ? a : b), range_all(i % 2 ? b : a),
-                            &rig.err),
-              &rig.err);
-    struct bw_linked_graph *linked = rig_link(&rig, graph);
-    uint64_t begin_ns = sys->ops->clock_ns(sys), elapsed_ns = 0;
-    while (elapsed_ns < 2 * config.wait_ns) { /* however fast the machine is */
-        if (!BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), &rig.err))
-            break;
-        elapsed_ns = sys->ops->clock_ns(sys) - begin_ns;
+    struct rig *rig = &clocked.rig;
+    struct bw_graph *graph = rig_graph(rig);
+    for (int i = 0; i < KERNELS; i++) {
+        flags[i] = rig_buffer(rig, 0, 64, BW_BUFFER_HOST);
+        flag_set(flags[i], 0);
+        flag_add(rig, graph, flags[i]);
     }
-    BW_OK(bw_linked_graph_wait(linked, ticket, &rig.err), &rig.err);
-    bw_linked_graph_destroy(linked);
-    bw_buffer_destroy(a);
-    bw_buffer_destroy(b);
-    rig_close(&rig);
+    waiting.linked = rig_link(rig, graph);
+    BW_OK(bw_linked_graph_replay(waiting.linked, NULL, &waiting.ticket, &rig->err), &rig->err);
+    BW_EQ(pthread_create(&thread, NULL, wait_main, &waiting), 0);
+    struct bw_queue *queue = bw_hcq_device_of(rig->devices[0])->queues[0].queue;
+    for (int i = 0; i < KERNELS; i++) {
+        uint64_t progress = queue->device->ops->queue_progress(queue);
+        looks_pass(clocked.sys, &waiting);
+        bw_sys_wrap_clock_add(clocked.sys, WAIT_NS / 4 * 3);
+        looks_pass(clocked.sys, &waiting);
+        flag_set(flags[i], 1);
+        while (queue->device->ops->queue_progress(queue) == progress)
+            sched_yield();
+    }
+    pthread_join(thread, NULL);
+    BW_OK(waiting.rc, &waiting.err);
+    bw_linked_graph_destroy(waiting.linked);
+    for (int i = 0; i < KERNELS; i++)
+        bw_buffer_destroy(flags[i]);
+    clocked_close(&clocked);
 }
 
 static void memory_freed_in_flight_is_not_reused_before(void)

@@ -108,9 +108,12 @@ struct fixture {
     struct memory m;
 };
 
+/* Stepped: what is late is late by the virtual clock. */
 static bool open_fixture(struct fixture *f, uint32_t type)
 {
-    if (!client_open(&f->c) || !queue_create(&f->c, type, &f->q) ||
+    struct bw_mock_config config = {
+        .size = sizeof config, .arch = "gfx1100", .threads = 1, .single_step = true, .seed = 3};
+    if (!client_open_config(&f->c, &config) || !queue_create(&f->c, type, &f->q) ||
         !BW_EQ(memory_create(&f->c, PAGE, GTT, &f->m), 0))
         return false;
     memset(f->m.cpu, 0, PAGE);
