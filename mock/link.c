@@ -98,11 +98,10 @@ bool bw_mock_link_passes(struct bw_mock_queue *queue, uint64_t va, enum bw_mock_
         return true;
     switch (strike(queue->context, mapping.peer - 1, AT_ACCESS, &fault)) {
     case BW_MOCK_FAULT_DELAY:
-        bw_mock_sleep_ns(machine, fault.delay_ns);
+        bw_mock_engine_delay(machine, fault.delay_ns);
         return true;
     case BW_MOCK_FAULT_HANG:
-        queue->hung = true;
-        *progress = BW_MOCK_QUEUE_BLOCKED;
+        *progress = bw_mock_queue_hang(queue, fault.site);
         return false;
     default:
         return true;
