@@ -121,7 +121,9 @@ int bw_ctx_create(const struct bw_ctx_config *config, struct bw_ctx **out, struc
     int rc = config_copy(ctx, config, err);
     if (!rc) {
         rc = bw_sys_host_create(&ctx->host_sys);
-        if (rc)
+        if (!rc)
+            ctx->host_sys->wait_ns = ctx->config.wait_ns;
+        else
             bw_fail(err, rc, "config", "operating system interface");
     }
     if (!rc)

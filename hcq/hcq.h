@@ -212,6 +212,9 @@ const char *bw_hcq_queue_doing(const struct bw_hcq_queue *queue);
 /* wait.c */
 /* Waits until the queue has passed the point; fails its device when nothing moves for the deadline. */
 int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err);
+/* Submits once the ring has room: its oldest command buffers have to end. Bounded as any wait is. */
+int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
+                               struct bw_err *failure);
 /* Waits for all that was submitted to the devices of the mask so far. */
 int bw_hcq_devices_wait(struct bw_ctx *ctx, uint64_t mask, struct bw_err *err);
 

@@ -73,6 +73,8 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .seed = name->seed};
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
     if (!rc)
+        machine->sys->wait_ns = ctx->config.wait_ns;
+    if (!rc)
         rc = machine_faults_add(machine, ctx->config.mock_faults, err);
     if (rc) {
         if (machine->sys)

@@ -7,10 +7,6 @@
 #include "base/bits.h"
 #include "hcq/hcq.h"
 
-enum {
-    RING_FULL_SLEEP_NS = 20000
-}; /* a command buffer's run; the ring is full, so latency does not matter */
-
 static void slot_enter(struct bw_hcq_queue *queue, uint32_t slot, struct bw_point first)
 {
     struct bw_block *signals = queue->owner->signals;
@@ -104,54 +100,15 @@ void bw_hcq_queue_unreserve(struct bw_hcq_queue *queue, struct bw_point base)
     __atomic_store_n(&queue->submitted.value, base.value, __ATOMIC_RELEASE);
 }
 
-/* The ring is full: its oldest command buffers have to end. Bounded like any wait: something of the queue has
- * to move. */
-static int submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
-                         struct bw_err *failure)
-{
-    struct bw_hcq_device *owner = queue->owner;
-    const struct bw_driver_ops *ops = owner->device->ops;
-    uint64_t moved_ns = owner->sys->ops->clock_ns(owner->sys), now_ns = moved_ns;
-    uint64_t progress = ops->queue_progress(queue->queue);
-    while (now_ns - moved_ns < owner->ctx->config.wait_ns) {
-        int rc = ops->submit(queue->queue, address, word_count);
-        if (rc != -EAGAIN)
-            return rc ? bw_fail(failure, rc, "hcq", "submitting to %s", queue->label) : 0;
-        rc = ops->query_fault(owner->device, failure);
-        if (rc)
-            return rc;
-        owner->sys->ops->sleep_ns(owner->sys, RING_FULL_SLEEP_NS);
-        now_ns = owner->sys->ops->clock_ns(owner->sys);
-        uint64_t progress_now = ops->queue_progress(queue->queue);
-        moved_ns = progress_now != progress ? now_ns : moved_ns;
-        progress = progress_now;
-    }
-    struct bw_queue_view view = {0};
-    bw_fail(failure, -ETIMEDOUT, "hcq", "%s: %s", queue->label, bw_hcq_queue_doing(queue));
-    bw_err_expected(failure, "room for a command buffer in its ring");
-    bw_err_observed(failure, "the ring is full, nothing moves any more");
-    if (ops->queue_look && !ops->queue_look(queue->queue, &view))
-        bw_err_hint(failure, "%s", view.text);
-    failure->elapsed_ns = now_ns - moved_ns;
-    return -ETIMEDOUT;
-}
-
 int bw_hcq_queue_submit(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count, struct bw_err *err)
 {
     struct bw_err failure;
     assert(word_count > 0);
     int rc = queue->owner->device->ops->submit(queue->queue, address, word_count);
-    if (rc == 0)
-        return 0;
-    if (rc == -EAGAIN)
-        rc = submit_slowly(queue, address, word_count, &failure);
-    else
-        bw_fail(&failure, rc, "hcq", "submitting to %s", queue->label);
-    if (rc) {
-        rc = bw_hcq_device_fail(queue->owner, &failure);
-        if (err)
-            *err = failure;
-    }
+    if (rc)
+        rc = bw_hcq_queue_submit_slowly(queue, address, word_count, &failure);
+    if (rc && err)
+        *err = failure;
     return rc;
 }
 

@@ -1,6 +1,7 @@
 /* Host waits. Progress is watched, not just time: the deadline counts from the last thing that moved. */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -9,7 +10,8 @@
 enum {
     SPINS = 2000, /* about 60 us: longer than most replays, shorter than a time slice */
     SLICE_FIRST_NS = 50000,
-    SLICE_MAX_NS = 5000000, /* how late a fault may be seen, and how late a lost interrupt */
+    SLICE_MAX_NS = 5000000,     /* how late a fault may be seen, and how late a lost interrupt */
+    RING_FULL_SLEEP_NS = 20000, /* a command buffer's run; the ring is full, so latency does not matter */
 };
 
 /* Changes whenever a signal or a progress counter of the devices does. */
@@ -85,27 +87,53 @@ static void culprit_find(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_
 }
 
 static int wait_timed_out(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_queue *queue,
-                          struct bw_point point, uint64_t elapsed_ns, struct bw_err *failure)
+                          const char *wanted, uint64_t elapsed_ns, struct bw_err *failure)
 {
     struct standing culprit;
     culprit_find(ctx, mask, queue, &culprit);
-    struct bw_hcq_device *owner = culprit.queue->owner;
-    bw_fail(failure, -ETIMEDOUT, "hcq", "%s: %s", culprit.queue->label, bw_hcq_queue_doing(culprit.queue));
-    bw_err_device(failure, owner->device->info.name);
+    struct bw_hcq_queue *stood = culprit.queue;
+    const char *text = culprit.view.text;
+    bw_fail(failure, -ETIMEDOUT, "hcq", "%s: %s", stood->label, bw_hcq_queue_doing(stood));
+    bw_err_device(failure, stood->owner->device->info.name);
+    bw_err_expected(failure, "%s", wanted);
+    if (stood != queue)
+        bw_err_expected(failure, "signal 0x%llx", (unsigned long long)bw_hcq_queue_submitted(stood).value);
     bw_err_observed(failure, "signal 0x%llx, nothing moves any more",
-                    (unsigned long long)bw_hcq_queue_now(culprit.queue).value);
+                    (unsigned long long)bw_hcq_queue_now(stood).value);
     failure->elapsed_ns = elapsed_ns;
-    if (culprit.queue == queue) {
-        bw_err_expected(failure, "signal 0x%llx", (unsigned long long)point.value);
-        bw_err_hint(failure, "%s", culprit.view.text);
-    } else {
-        bw_err_expected(failure, "signal 0x%llx",
-                        (unsigned long long)bw_hcq_queue_submitted(culprit.queue).value);
-        bw_err_hint(failure, "%s%swaited for by %s of %s: %s", culprit.view.text,
-                    culprit.view.text[0] ? "; " : "", queue->label, queue->owner->device->info.name,
-                    bw_hcq_queue_doing(queue));
-    }
-    return bw_hcq_device_fail(owner, failure);
+    bw_err_hint(failure, "%s", text);
+    if (stood != queue)
+        bw_err_hint(failure, "%s%swaited for by %s of %s: %s", text, text[0] ? "; " : "", queue->label,
+                    queue->owner->device->info.name, bw_hcq_queue_doing(queue));
+    return bw_hcq_device_fail(stood->owner, failure);
+}
+
+/* What a wait for a queue watches. */
+struct watch {
+    uint64_t mask; /* devices that it may depend on */
+    uint64_t progress, moved_ns, now_ns;
+};
+
+static struct watch watch_begin(const struct bw_hcq_queue *queue)
+{
+    struct bw_hcq_device *owner = queue->owner;
+    struct watch watch = {1ull << owner->index | __atomic_load_n(&owner->waits_on, __ATOMIC_RELAXED), 0, 0,
+                          0};
+    watch.moved_ns = watch.now_ns = owner->sys->ops->clock_ns(owner->sys);
+    watch.progress = progress_of(owner->ctx, watch.mask);
+    return watch;
+}
+
+/* Whether something has moved within the deadline. */
+static bool watch_goes_on(struct watch *watch, const struct bw_hcq_queue *queue)
+{
+    struct bw_hcq_device *owner = queue->owner;
+    watch->now_ns = owner->sys->ops->clock_ns(owner->sys);
+    uint64_t progress = progress_of(owner->ctx, watch->mask);
+    if (progress != watch->progress)
+        watch->moved_ns = watch->now_ns;
+    watch->progress = progress;
+    return watch->now_ns - watch->moved_ns < owner->ctx->config.wait_ns;
 }
 
 static void slice_sleep(struct bw_hcq_device *device, uint64_t slice_ns)
@@ -118,24 +146,42 @@ static void slice_sleep(struct bw_hcq_device *device, uint64_t slice_ns)
 static int wait_slowly(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *failure)
 {
     struct bw_hcq_device *owner = queue->owner;
-    struct bw_ctx *ctx = owner->ctx;
-    uint64_t mask = 1ull << owner->index | __atomic_load_n(&owner->waits_on, __ATOMIC_RELAXED);
-    uint64_t moved_ns = owner->sys->ops->clock_ns(owner->sys), slice_ns = SLICE_FIRST_NS;
-    uint64_t progress = progress_of(ctx, mask);
-    for (;;) {
+    struct watch watch = watch_begin(queue);
+    uint64_t slice_ns = SLICE_FIRST_NS;
+    char wanted[32];
+    do {
         slice_sleep(owner, slice_ns);
         slice_ns = slice_ns * 2 < SLICE_MAX_NS ? slice_ns * 2 : SLICE_MAX_NS;
         if (bw_point_reached(bw_hcq_queue_now(queue), point))
             return 0;
-        int rc = faults_look(ctx, mask, failure);
+        int rc = faults_look(owner->ctx, watch.mask, failure);
         if (rc)
             return rc;
-        uint64_t now_ns = owner->sys->ops->clock_ns(owner->sys), progress_now = progress_of(ctx, mask);
-        moved_ns = progress_now != progress ? now_ns : moved_ns;
-        progress = progress_now;
-        if (now_ns - moved_ns >= ctx->config.wait_ns)
-            return wait_timed_out(ctx, mask, queue, point, now_ns - moved_ns, failure);
-    }
+    } while (watch_goes_on(&watch, queue));
+    snprintf(wanted, sizeof wanted, "signal 0x%llx", (unsigned long long)point.value);
+    return wait_timed_out(owner->ctx, watch.mask, queue, wanted, watch.now_ns - watch.moved_ns, failure);
+}
+
+int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
+                               struct bw_err *failure)
+{
+    struct bw_hcq_device *owner = queue->owner;
+    struct watch watch = watch_begin(queue);
+    do {
+        int rc = owner->device->ops->submit(queue->queue, address, word_count);
+        if (rc && rc != -EAGAIN) {
+            bw_fail(failure, rc, "hcq", "submitting to %s", queue->label);
+            return bw_hcq_device_fail(owner, failure);
+        }
+        if (rc == 0)
+            return 0;
+        rc = faults_look(owner->ctx, watch.mask, failure);
+        if (rc)
+            return rc;
+        owner->sys->ops->sleep_ns(owner->sys, RING_FULL_SLEEP_NS);
+    } while (watch_goes_on(&watch, queue));
+    return wait_timed_out(owner->ctx, watch.mask, queue, "room for a command buffer in a full ring",
+                          watch.now_ns - watch.moved_ns, failure);
 }
 
 int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err)

@@ -9,8 +9,8 @@
 
 #include "iface/kfd.h"
 
-/* How long an interrupted or put-off call is repeated. The KFD answers EAGAIN while the GPU is being reset,
- * which takes a few seconds at most. */
+/* How long an interrupted or put-off call is repeated, unless bw_sys.wait_ns is less. The KFD answers EAGAIN
+ * while the GPU is being reset, which takes a few seconds at most. */
 #define RETRY_NS       (10ull * 1000000000)
 #define RETRY_SLEEP_NS 1000000ull
 
@@ -67,7 +67,7 @@ int bw_kfd_check_fork(const struct bw_kfd_process *process, struct bw_err *err)
 int bw_kfd_ioctl(struct bw_kfd_process *process, unsigned long request, void *argument)
 {
     struct bw_sys *sys = process->sys;
-    uint64_t start = 0;
+    uint64_t start = 0, limit_ns = sys->wait_ns && sys->wait_ns < RETRY_NS ? sys->wait_ns : RETRY_NS;
     for (;;) {
         int rc = sys->ops->ioctl(sys, process->fd, request, argument);
         if (rc != -EINTR && rc != -EAGAIN)
@@ -75,7 +75,7 @@ int bw_kfd_ioctl(struct bw_kfd_process *process, unsigned long request, void *ar
         uint64_t now = sys->ops->clock_ns(sys);
         if (!start)
             start = now;
-        if (now - start > RETRY_NS)
+        if (now - start > limit_ns)
             return rc;
         if (rc == -EAGAIN)
             sys->ops->sleep_ns(sys, RETRY_SLEEP_NS);

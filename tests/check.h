@@ -7,11 +7,13 @@
 #include <CUnit/Basic.h>
 #include <CUnit/CUnit.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 static inline bool bw_check_u64(uint64_t observed, uint64_t expected, const char *text, const char *file,
                                 int line)
@@ -109,9 +111,27 @@ struct bw_test {
 
 enum { BW_TEST_SKIPPED = 77 };
 
+static inline void bw_test_tick(int number)
+{
+    (void)number;
+}
+
+/* With BW_TEST_TIMER set: a timer of 1 ms interrupts whatever can be interrupted, as in a program that has one
+ * and does not ask for restarts. */
+static inline void bw_test_timer(void)
+{
+    struct sigaction action = {.sa_handler = bw_test_tick};
+    struct itimerval every = {{0, 1000}, {0, 1000}};
+    if (!getenv("BW_TEST_TIMER"))
+        return;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
 static inline int bw_test_run(const char *suite_name, const struct bw_test *tests, size_t count)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
+    bw_test_timer();
     if (CU_initialize_registry() != CUE_SUCCESS)
         return 1;
     CU_pSuite suite = CU_add_suite(suite_name, NULL, NULL);

@@ -17,7 +17,8 @@ enum {
     COPY_BYTES_MAX = 64 << 20, /* 10 ms: progress is counted per packet, and a wait looks at progress */
     HOST_INDEX_MAX = 63,       /* "host:63": as many as a context has devices */
     HOST_THREADS_MAX = 1024,
-    RESET_WAIT_NS = 1000000000,
+    /* For a kernel to come back when its device is reset or closed: a deadline was waited before. */
+    GIVE_UP_NS = 1000000000,
 };
 
 static void host_close(struct bw_device *device)
@@ -135,7 +136,7 @@ static int host_reset(struct bw_device *device, struct bw_err *err)
 {
     struct bw_host_device *host = (struct bw_host_device *)device;
     for (int kind = 0; kind < 2; kind++) {
-        int rc = host->queues[kind] ? bw_host_queue_reset(host->queues[kind], RESET_WAIT_NS) : 0;
+        int rc = host->queues[kind] ? bw_host_queue_reset(host->queues[kind], host->give_up_ns) : 0;
         if (rc) {
             bw_fail(err, rc, "host", "a kernel that does not end");
             bw_err_device(err, device->info.name);
@@ -232,6 +233,8 @@ int bw_host_open(struct bw_ctx *ctx, uint32_t index, struct bw_device **device, 
     host->base.ops = &host_ops;
     host->base.ctx = ctx;
     host->sys = bw_ctx_sys(ctx);
+    uint64_t wait_ns = bw_ctx_config(ctx)->wait_ns;
+    host->give_up_ns = wait_ns < GIVE_UP_NS ? wait_ns : GIVE_UP_NS;
     host->thread_count = threads ? threads : cpu_count();
     info_fill(host, index);
     pthread_condattr_t attributes;

@@ -17,8 +17,6 @@ enum {
     WAIT_YIELDS = 50, /* after spinning, before sleeping: another queue may need this CPU */
     WAIT_SLEEP_MAX_NS = 200000,
     CLOSE_STEP_NS = 20000,
-    CLOSE_WAIT_NS =
-        1000000000, /* for a kernel to come back when its device is closed: hcq waited its deadline before */
 };
 
 static bool queue_gives_up(const struct bw_host_queue *queue)
@@ -222,7 +220,7 @@ void bw_host_queue_destroy(struct bw_queue *base)
     uint64_t begin_ns =
         sys->ops->clock_ns(sys); /* not the sum of the steps: on a busy machine each is long */
     while (!__atomic_load_n(&queue->ended, __ATOMIC_ACQUIRE)) {
-        if (sys->ops->clock_ns(sys) - begin_ns >= CLOSE_WAIT_NS) {
+        if (sys->ops->clock_ns(sys) - begin_ns >= queue->host->give_up_ns) {
             pthread_detach(
                 queue->thread); /* an endless kernel: nothing can stop it, and it uses queue and pool */
             queue->host->abandoned = true;

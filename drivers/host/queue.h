@@ -37,6 +37,7 @@ struct bw_host_device {
     struct bw_device base;
     struct bw_sys *sys;
     uint32_t thread_count;
+    uint64_t give_up_ns;             /* a kernel that has not come back by then never will */
     struct bw_host_queue *queues[2]; /* by enum bw_queue_kind */
     pthread_mutex_t lock;            /* of interrupts only */
     pthread_cond_t interrupt;

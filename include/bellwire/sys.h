@@ -59,9 +59,9 @@ struct bw_queue_view {
     uint64_t pc;       /* of the wave that the text is about, or 0 */
     uint64_t va;       /* with has_va: the address that it failed on */
     bool has_va;
-    bool failed;       /* on something of its own */
-    bool waits;        /* at a packet, for memory that somebody else is to write */
-    char text[256];    /* where it is, what it waits for or what it failed on: "mec queue 1: ..." */
+    bool failed;    /* on something of its own */
+    bool waits;     /* at a packet, for memory that somebody else is to write */
+    char text[256]; /* where it is, what it waits for or what it failed on: "mec queue 1: ..." */
 };
 
 /* Everything returns 0 (or a count) or -errno; EINTR is retried inside against the caller's deadline where
@@ -102,7 +102,9 @@ struct bw_sys_ops {
  * path makes none. */
 struct bw_sys {
     const struct bw_sys_ops *ops;
-    uint64_t calls; /* number of calls through the seam, clock reads left out; updated atomically */
+    uint64_t calls;   /* number of calls through the seam, clock reads left out; updated atomically */
+    uint64_t wait_ns; /* deadline of calls that the kernel puts off and that are repeated inside; set by the
+                         owner; 0: the interface's own limit */
     void *kfd; /* iface/: what the kernel keeps once per process (open /dev/kfd, event page); starts NULL,
                   ended by bw_sys_destroy */
 };

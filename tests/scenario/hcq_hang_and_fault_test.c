@@ -76,6 +76,47 @@ static void who_waits_for_whom_at_a_barrier_is_said(void)
     machine_close(&machine);
 }
 
+/* Replays that do not fit the ring any more behind a kernel that never ends: the submission gives up. */
+static void a_full_ring_that_does_not_drain_is_named(void)
+{
+    enum { LINKED = 200, INSTANCES = 30 }; /* the ring holds 4096 command buffers */
+    struct machine machine;
+    static struct bw_linked_graph *linked[LINKED];
+    uint64_t ticket;
+    int rc = 0;
+    if (!machine_open(&machine, RIG_STEPPED, 1, VRAM_BYTES, 0))
+        return;
+    struct rig *rig = &machine.rig;
+    struct bw_buffer *buffer = rig_buffer(rig, 0, 64, 0);
+    struct bw_argument argument = argument_range(range_all(buffer), BW_ACCESS_READ);
+    struct bw_launch launch = {.group_count = {{1, false}, {1, false}, {1, false}},
+                               .group_size = {32, 1, 1},
+                               .arguments = &argument,
+                               .argument_count = 1};
+    struct bw_link_options options = {.size = sizeof options, .instances = INSTANCES};
+    for (int i = 0; i < LINKED; i++) {
+        struct bw_graph *graph = rig_graph(rig);
+        BW_OK(bw_graph_kernel(graph, rig_kernel(rig, 0, "endless"), &launch, &rig->err), &rig->err);
+        BW_OK(bw_graph_link(graph, &options, &linked[i], &rig->err), &rig->err);
+        bw_graph_destroy(graph);
+    }
+    uint64_t begin_ns = now_ns(&machine), submitted = 0;
+    for (int i = 0; i < LINKED * INSTANCES && !rc; i++) {
+        rc = bw_linked_graph_replay(linked[i % LINKED], NULL, &ticket, &rig->err);
+        submitted += rc == 0;
+    }
+    BW_EQ(rc, -ETIMEDOUT);
+    BW_TRUE(submitted > 4000 && submitted < 4200);
+    BW_TRUE(now_ns(&machine) - begin_ns < 2 * RIG_WAIT_NS);
+    ERROR_NAMES(rig, "compute queue 0: kernel endless", "room for a command buffer in a full ring",
+                "s_branch");
+    recovers(rig, -ETIMEDOUT);
+    for (int i = 0; i < LINKED; i++)
+        bw_linked_graph_destroy(linked[i]);
+    bw_buffer_destroy(buffer);
+    machine_close(&machine);
+}
+
 /* Progress is waves that end: many deadlines of work in many waves are fine, a single wave of more than a
  * deadline looks hung, as it would to anybody who cannot look into it. */
 static void slow_work_that_moves_is_not_killed(void)
@@ -405,6 +446,7 @@ static void real_concurrency_makes_no_difference(void)
 
 BW_TEST_MAIN("scenario.hcq_hang_and_fault", {"an endless kernel is named", an_endless_kernel_is_named},
              {"who waits for whom at a barrier is said", who_waits_for_whom_at_a_barrier_is_said},
+             {"a full ring that does not drain is named", a_full_ring_that_does_not_drain_is_named},
              {"slow work that moves is not killed", slow_work_that_moves_is_not_killed},
              {"an illegal instruction is named", an_illegal_instruction_is_named},
              {"accesses to the wrong place are named", accesses_to_the_wrong_place_are_named},
