@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# soak.sh: what is too long for CI: the whole suite under every sanitizer, ten minutes of each fuzzer, the benches with
+# soak.sh: what is too long for CI: the whole suite under every sanitizer and under a timer, ten minutes of each fuzzer, the benches with
 # their figures printed.
 set -eu -o pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -10,6 +10,7 @@ for preset in release asan tsan; do
   bw_build "$preset" >/dev/null
   (cd "$bw_root/build/$preset" && ctest --output-on-failure --timeout 3600)
 done
+(cd "$bw_root/build/release" && BW_TEST_TIMER=1 ctest --output-on-failure --timeout 3600 -L 'unit|scenario')
 bash "$bw_root/scripts/fuzz.sh" 600
 for bench in launch copy gemm emulator compile; do
   "$bw_root/build/release/bellwire" bench "$bench"

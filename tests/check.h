@@ -6,6 +6,7 @@
 
 #include <CUnit/Basic.h>
 #include <CUnit/CUnit.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 static inline bool bw_check_u64(uint64_t observed, uint64_t expected, const char *text, const char *file,
                                 int line)
@@ -110,6 +112,16 @@ struct bw_test {
 };
 
 enum { BW_TEST_SKIPPED = 77 };
+
+/* waitpid, whatever interrupts it. */
+static inline pid_t bw_test_wait(pid_t child, int *status)
+{
+    pid_t rc;
+    do {
+        rc = waitpid(child, status, 0);
+    } while (rc < 0 && errno == EINTR);
+    return rc;
+}
 
 static inline void bw_test_tick(int number)
 {

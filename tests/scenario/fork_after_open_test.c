@@ -76,7 +76,7 @@ static void child_is_told_and_parent_goes_on(void)
         if (child == 0)
             _exit(try_everything(&opened));
         int status = -1;
-        waitpid(child, &status, 0);
+        bw_test_wait(child, &status);
         BW_TRUE(WIFEXITED(status));
         BW_EQ(WEXITSTATUS(status), 0);
         pm4_signal(&opened.queue, opened.host.gpu_va, round);

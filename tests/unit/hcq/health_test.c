@@ -361,7 +361,7 @@ static void a_forked_child_gets_an_error_and_harms_nothing(void)
             bw_device_close(device);
         _exit(ok ? 7 : 8);
     }
-    BW_EQ(waitpid(child, &status, 0), child);
+    BW_EQ(bw_test_wait(child, &status), child);
     BW_TRUE(WIFEXITED(status));
     BW_EQ(WEXITSTATUS(status), 7);
     flag_set(flag, 1);

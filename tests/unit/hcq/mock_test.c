@@ -104,7 +104,7 @@ static void a_forked_child_harms_nothing(void)
         rig_close(rig);
         _exit(ok ? 7 : 8);
     }
-    BW_EQ(waitpid(child, &status, 0), child);
+    BW_EQ(bw_test_wait(child, &status), child);
     BW_TRUE(WIFEXITED(status));
     BW_EQ(WEXITSTATUS(status), 7);
     mix_works(rig, 0);

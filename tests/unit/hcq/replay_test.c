@@ -97,7 +97,7 @@ static void replay_makes_no_system_call_and_no_allocation(void)
         pid_t child = fork();
         if (child == 0)
             replays_in_silence(copies);
-        BW_EQ(waitpid(child, &status, 0), child);
+        BW_EQ(bw_test_wait(child, &status), child);
         if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_NO_SECCOMP) {
             printf(" [this kernel refuses seccomp filters: not shown] ");
             return;

@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "iface/sys_util.h"
@@ -139,7 +138,7 @@ static void waits_keep_their_deadline_under_a_timer(void)
     BW_EQ(request.revents, POLLIN);
     timer_set(0);
     int status = 0;
-    waitpid(child, &status, 0);
+    bw_test_wait(child, &status);
     BW_EQ(status, 0);
     close(pipe_fds[0]);
     close(pipe_fds[1]);
@@ -166,7 +165,7 @@ static void lock_names_its_holder_and_dies_with_it(void)
     BW_EQ(sys->ops->lock(sys, fd, &pid), -EAGAIN);
     BW_EQ(pid, child);
     kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    bw_test_wait(child, NULL);
     BW_EQ(sys->ops->lock(sys, fd, &pid), 0);
     BW_EQ(pid, 0);
     close(fd);
@@ -243,7 +242,7 @@ static void memory_is_writable_or_executable_and_wiped_in_a_child(void)
     if (child == 0)
         _exit(bw_rd32(&mark, 0) == 0 && bw_rd32(&code, 0) == 43 ? 0 : 1);
     int status = -1;
-    waitpid(child, &status, 0);
+    bw_test_wait(child, &status);
     BW_EQ(status, 0);
     BW_EQ(bw_rd32(&mark, 0), 42);
     BW_EQ(sys->ops->unmap(sys, &code), 0);
@@ -326,7 +325,7 @@ static void batched_reads_work_where_io_uring_is_refused(void)
             _exit(CU_get_number_of_failures() == before ? 0 : 1);
         }
         int status = -1;
-        waitpid(child, &status, 0);
+        bw_test_wait(child, &status);
         BW_EQ(status, 0);
         if (variant == 2)
             check_batches(sys);
@@ -392,7 +391,7 @@ static void pci_scan_without_sys_is_an_error_not_an_exit(void)
         _exit(rc == -ENODEV && devices.count == 0 ? 0 : 1);
     }
     int status = -1;
-    waitpid(child, &status, 0);
+    bw_test_wait(child, &status);
     BW_EQ(status, 0);
     rmdir(directory);
 }
