@@ -119,9 +119,9 @@ int bw_tool_asm(int argc, char **argv)
     char default_output[4096];
     if (!output) {
         size_t length = strlen(source);
-        if (length > 2 && !strcmp(source + length - 2, ".s"))
-            length -= 2;
-        snprintf(default_output, sizeof default_output, "%.*s.o", (int)length, source);
+        if (length <= 2 || strcmp(source + length - 2, ".s") != 0)
+            return bw_tool_usage("asm", "name the output with --output: '%s' does not end in .s", source);
+        snprintf(default_output, sizeof default_output, "%.*s.o", (int)length - 2, source);
         output = default_output;
     }
     return assemble(arch, source, output, args.json);
