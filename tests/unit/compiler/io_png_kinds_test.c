@@ -24,7 +24,7 @@ enum {
 struct file {
     uint8_t bytes[FILE_BYTES_MAX];
     size_t size;
-    size_t chunk_at[64]; /* where each chunk starts */
+    size_t chunk_at[FILE_BYTES_MAX / 12]; /* where each chunk starts; 12 bytes at least */
     unsigned chunks;
 };
 
@@ -149,7 +149,7 @@ static void put_colours(struct file *file, const struct image *image)
     }
     if (image->kind.type == PALETTE)
         chunk(file, "PLTE", palette.bytes, palette.size);
-    for (unsigned i = 0; image->kind.type != PALETTE && i < channels(image->kind.type); i++)
+    for (unsigned i = 0; image->kind.type < PALETTE && i < channels(image->kind.type); i++)
         put_be(&alpha, image->key[i], 2);
     if (image->transparent)
         chunk(file, "tRNS", alpha.bytes, alpha.size);
