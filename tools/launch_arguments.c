@@ -18,6 +18,8 @@ enum {
     LDS_POINTER_BYTES = 4,
 };
 
+static const uint64_t BUFFER_BYTES_MAX = 1ull << 39; /* 512 GiB: above the memory of any GPU */
+
 /* The text behind "TYPE:" as the bits of that type. */
 static bool parse_bits(enum bw_dtype dtype, const char *text, uint64_t *bits)
 {
@@ -75,7 +77,8 @@ static int zeros_make(struct bw_launch_argument *argument, enum bw_dtype dtype, 
 {
     if (!count)
         return bw_tool_usage("launch", "--arg %s: no bytes", argument->text);
-    void *data = count > INT64_MAX ? NULL : calloc(count, bw_dtype_bytes(dtype));
+    void *data =
+        count > BUFFER_BYTES_MAX / bw_dtype_bytes(dtype) ? NULL : calloc(count, bw_dtype_bytes(dtype));
     argument->value = (struct bw_value){
         .kind = BW_VALUE_ARRAY, .array = {.dtype = dtype, .rank = 1, .dims = {(int64_t)count}, .data = data}};
     return data ? BW_TOOL_DONE
