@@ -311,14 +311,12 @@ static int find_inputs(struct bw_plan *plan, struct bw_tensor_graph *g, struct b
     if (!plan->input_buffer || !plan->tensors)
         return bw_fail(err, -ENOMEM, "plan", "%zu inputs", g->inputs.count);
     memcpy(plan->tensors, g->buffers.data, g->buffers.count * sizeof *plan->tensors);
-    for (uint32_t i = 0; i < plan->schedule->buffers.count; i++) {
-        bool used = false;
-        for (size_t k = 0; k < plan->schedule->kernels.count && !used; k++)
-            for (uint32_t a = 0; a < plan->schedule->kernels.data[k].argument_count; a++)
-                used |= plan->schedule->kernels.data[k].arguments[a] == i;
-        if (used && is_input(plan, i))
-            plan->input_buffer[tensor_of(plan, i)->input_index] = i + 1;
-    }
+    for (size_t k = 0; k < plan->schedule->kernels.count; k++)
+        for (uint32_t a = 0; a < plan->schedule->kernels.data[k].argument_count; a++) {
+            uint32_t buffer = plan->schedule->kernels.data[k].arguments[a];
+            if (is_input(plan, buffer))
+                plan->input_buffer[tensor_of(plan, buffer)->input_index] = buffer + 1;
+        }
     return 0;
 }
 

@@ -138,13 +138,14 @@ static bool stored_once(const struct scheduler *s, bw_node node)
 
 enum { COST_WALK_MAX = 256 }; /* nodes; whatever is larger is worth storing */
 
-/* Cost of one element with every shared value counted once; state->cost counts it for each of its users. */
-static double shared_cost(const struct scheduler *s, bw_node root)
+/* Cost of one element with every shared value counted once; state->cost counts it for each of its users.
+ * Counts no further than the limit. */
+static double shared_cost(const struct scheduler *s, bw_node root, double limit)
 {
     bw_node seen[COST_WALK_MAX] = {root};
     uint32_t count = 1;
     double cost = 0;
-    for (uint32_t at = 0; at < count; at++) {
+    for (uint32_t at = 0; at < count && cost <= limit; at++) {
         const struct node_state *state = &s->nodes[seen[at]];
         bool arithmetic_on_indexes = !state->reads_memory;
         if (bw_op_is_elementwise(bw_ir_op(s->tensors, seen[at])))
@@ -165,12 +166,23 @@ static double shared_cost(const struct scheduler *s, bw_node root)
 }
 
 enum {
-    GROUP_RANGES_MAX = 40, /* of BW_KERNEL_RANGES_MAX; splitting makes more */
-    GROUP_LOADS_MAX = 200, /* pointers are registers, or loads of their own */
+    GROUP_RANGES_MAX = 40,      /* of BW_KERNEL_RANGES_MAX; splitting makes more */
+    GROUP_LOADS_MAX = 200,      /* pointers are registers, or loads of their own */
+    GROUP_WORK_MAX = 1024,      /* what compiles a kernel takes more than twice the time for twice the work */
+    GROUP_WORK_HARD_MAX = 4096, /* then even what is cheap to compute again, or only moves, is stored */
 };
 
-/* Whoever asks has as many loops or operands as one kernel should: what is asked for becomes a kernel of its
- * own. */
+static double group_work(const struct scheduler *s, bw_node node)
+{
+    double most = 0;
+    for (const struct request *request = s->nodes[node].requests; request; request = request->next)
+        if ((double)s->groups.data[request->group].work > most)
+            most = (double)s->groups.data[request->group].work;
+    return most;
+}
+
+/* Whoever asks has as many loops, operands or operations as one kernel should: what is asked for becomes a
+ * kernel of its own. A chain of any length is cut so, into kernels that are mostly one and the same. */
 static bool group_is_full(const struct scheduler *s, bw_node node)
 {
     uint32_t rank = bw_ir_op(s->tensors, node) == BW_OP_REDUCE ? bw_ir_shape(s->tensors, node)->rank : 0;
@@ -181,13 +193,15 @@ static bool group_is_full(const struct scheduler *s, bw_node node)
         if (group->load_count > GROUP_LOADS_MAX && s->nodes[node].reads_memory)
             return true;
     }
-    return false;
+    return s->nodes[node].reads_memory && group_work(s, node) > GROUP_WORK_MAX;
 }
 
 static bool wants_store(const struct scheduler *s, bw_node node)
 {
     const struct node_state *state = &s->nodes[node];
     if (state->must_store)
+        return true;
+    if (bw_op_class(bw_ir_op(s->tensors, node)) != BW_OP_LEAF && group_work(s, node) > GROUP_WORK_HARD_MAX)
         return true;
     if (is_movement(s, node))
         return false;
@@ -206,7 +220,7 @@ static bool wants_store(const struct scheduler *s, bw_node node)
     if (state->cost * (evaluations - 1) <= STORE_COST ||
         (!state->reads_memory && state->cost <= INDEX_COST_MAX))
         return false;
-    return shared_cost(s, node) * (evaluations - 1) > STORE_COST;
+    return shared_cost(s, node, STORE_COST / (evaluations - 1)) * (evaluations - 1) > STORE_COST;
 }
 
 /* A group for a node that is stored, with one range per axis that has more than one element. */
@@ -248,7 +262,9 @@ static int decide(struct scheduler *s, bw_node node)
         }
         return rc ? rc : group_create(s, node);
     }
+    float work = bw_op_is_elementwise(bw_ir_op(s->tensors, node)) ? operation_cost(s->tensors, node) : 1;
     for (struct request *request = state->requests; request; request = request->next) {
+        s->groups.data[request->group].work += work;
         int rc = bw_schedule_expand(s, node, request);
         if (rc)
             return rc;
@@ -393,6 +409,7 @@ int bw_schedule_create(const struct bw_ir *tensors, const bool *is_input, uint32
     for (size_t i = 0; i < s.groups.count; i++)
         bw_vec_free(&s.groups.data[i].arguments);
     bw_vec_free(&s.groups);
+    bw_map_free(&s.requests);
     bw_arena_free(&s.arena);
     free(s.nodes);
     if (rc)

@@ -3,12 +3,15 @@
 #define BW_COMPILER_SCHEDULE_INTERNAL_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "compiler/schedule.h"
 
 /* "This node, at this index, in that group": made by users for their sources, so each node sees how it is
  * read. */
 struct request {
     struct request *next; /* of the same node */
+    struct request *same_hash;
+    bw_node node;
     uint32_t group;
     uint32_t rank;
     bw_node *index;                  /* one i64 node per axis, in schedule->ir */
@@ -28,6 +31,7 @@ struct group {
     bw_node node; /* what is stored */
     struct request *root;
     uint32_t range_count, load_count;
+    float work; /* operations that it computes for one element */
     uint32_t buffer;
     bool once;
     BW_VEC(uint32_t) arguments;
@@ -50,6 +54,7 @@ struct scheduler {
     struct bw_ir *ir; /* schedule->ir */
     struct bw_arena arena;
     struct node_state *nodes;
+    struct bw_map requests; /* hash -> struct request *, by same_hash */
     BW_VEC(struct group) groups;
     int rc;
 };

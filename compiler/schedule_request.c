@@ -67,14 +67,23 @@ static void reshape_index(struct bw_ir *ir, const struct bw_shape *from, const b
 
 static bool request_equal(const struct request *a, const struct request *b)
 {
-    return a->group == b->group && a->gate == b->gate && a->rank == b->rank &&
+    return a->node == b->node && a->group == b->group && a->gate == b->gate && a->rank == b->rank &&
            !memcmp(a->index, b->index, a->rank * sizeof *a->index);
+}
+
+static uint64_t request_hash(const struct request *request)
+{
+    uint64_t hash = bw_hash64((uint64_t)request->node << 32 | request->group) ^ request->gate;
+    for (uint32_t i = 0; i < request->rank; i++)
+        hash = bw_hash64(hash + request->index[i]);
+    return hash;
 }
 
 struct request *bw_schedule_request(struct scheduler *s, bw_node node, const struct request *user,
                                     uint32_t rank, const bw_node *index, bw_node gate)
 {
-    struct request wanted = {.group = user->group,
+    struct request wanted = {.node = node,
+                             .group = user->group,
                              .rank = rank,
                              .gate = gate,
                              .points = user->points,
@@ -86,14 +95,17 @@ struct request *bw_schedule_request(struct scheduler *s, bw_node node, const str
     wanted.index = bw_arena_copy(&s->arena, index, rank * sizeof *index);
     if (!wanted.index)
         return NULL;
-    for (struct request *known = state->requests; known; known = known->next)
+    uint64_t hash = request_hash(&wanted), address = 0;
+    bw_map_get(&s->requests, hash, &address);
+    wanted.same_hash = (struct request *)(uintptr_t)address;
+    for (struct request *known = wanted.same_hash; known; known = known->same_hash)
         if (request_equal(known, &wanted)) {
             known->points = known->points > wanted.points ? known->points : wanted.points;
             known->in_reduce |= wanted.in_reduce;
             return known;
         }
     struct request *made = bw_arena_copy(&s->arena, &wanted, sizeof wanted);
-    if (!made)
+    if (!made || bw_map_set(&s->requests, hash, (uint64_t)(uintptr_t)made))
         return NULL;
     s->groups.data[made->group].load_count += bw_ir_op(s->tensors, node) == BW_OP_BUFFER || state->must_store;
     made->next = state->requests;

@@ -411,8 +411,11 @@ static int parse_element_type(struct bw_onnx_parser *p, const struct bw_wire *ou
 
 int bw_onnx_parser_deeper(struct bw_onnx_parser *p, const struct bw_wire *wire, uint64_t offset)
 {
-    if (p->depth == BW_ONNX_NESTING_MAX)
-        return bw_onnx_parser_error(p, wire, offset, -E2BIG, "nested too deep");
+    if (p->depth == BW_ONNX_NESTING_MAX) {
+        int rc = bw_onnx_parser_error(p, wire, offset, -E2BIG, "nested too deep");
+        bw_err_expected(p->err, "graphs and types at most %d deep", BW_ONNX_NESTING_MAX);
+        return rc;
+    }
     p->depth++;
     return 0;
 }

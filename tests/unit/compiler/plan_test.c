@@ -4,6 +4,7 @@
 #include <bellwire/err.h>
 
 #include <errno.h>
+#include <math.h>
 
 #include "compiler/plan.h"
 #include "tests/unit/compiler/random_graph.h"
@@ -171,10 +172,133 @@ static void lifetimes_never_overlap(void)
     }
 }
 
+/* Too many to compare each with each: placed in the order of time. */
+static void many_lifetimes_never_overlap(void)
+{
+    enum { COUNT = 50000, SLOTS = 64, SHORT = 8 };
+    static struct bw_plan_lifetime lifetimes[COUNT];
+    struct bw_rng rng = {11};
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        lifetimes[i] = (struct bw_plan_lifetime){
+            .size_bytes = bw_rng_below(&rng, 4) ? 1 + bw_rng_below(&rng, 4000) : 4096, .first = i};
+        lifetimes[i].last = i + (uint32_t)bw_rng_below(&rng, SHORT);
+        sum += lifetimes[i].size_bytes;
+    }
+    lifetimes[7].last = UINT32_MAX; /* an output */
+    uint64_t total = bw_plan_place(lifetimes, COUNT);
+    BW_TRUE(total < sum / 100); /* few live at one time */
+    for (uint32_t i = 0; i < COUNT; i++)
+        for (uint32_t k = i + 1; k < COUNT && k <= i + SHORT; k++) {
+            bool overlap = lifetimes[i].offset < lifetimes[k].offset + lifetimes[k].size_bytes &&
+                           lifetimes[k].offset < lifetimes[i].offset + lifetimes[i].size_bytes;
+            if (overlap && lifetimes[i].last >= lifetimes[k].first &&
+                !BW_TRUE(lifetimes[i].last < lifetimes[k].first))
+                return;
+        }
+    for (uint32_t i = 8; i < COUNT; i++)
+        if (!BW_TRUE(lifetimes[i].offset >= lifetimes[7].offset + lifetimes[7].size_bytes ||
+                     lifetimes[i].offset + lifetimes[i].size_bytes <= lifetimes[7].offset))
+            return;
+}
+
+/* Kernels are cut before they are too large to compile, and pieces of a chain are one kernel, compiled once.
+ */
+static bool chain_agrees(struct bw_device *device, uint32_t length, int kind, uint32_t kernels_max)
+{
+    enum { ELEMENTS = 5 };
+    static const float x[ELEMENTS] = {-1, 0, 0.5f, 2, 3};
+    static const int64_t dims[] = {ELEMENTS};
+    const void *inputs[] = {x};
+    struct bw_err err;
+    struct bw_tensor_graph *g;
+    struct bw_plan *plan = NULL;
+    struct bw_plan_stats stats = {0};
+    float observed[ELEMENTS];
+    void *expected = NULL, *outputs[] = {observed};
+    if (!BW_OK(bw_tensor_graph_create(&g, &err), &err))
+        return false;
+    bw_tensor in = bw_tensor_input(g, BW_F32, 1, dims), y = in, before = in;
+    for (uint32_t i = 0; i < length; i++) {
+        bw_tensor last = y;
+        if (kind == 0) /* a chain */
+            y = i % 2 ? bw_tensor_sub(g, y, bw_tensor_scalar(g, BW_F32, 0.25)) : bw_tensor_add(g, y, in);
+        else if (kind == 1) /* costly links */
+            y = i % 2 ? bw_tensor_exp(g, bw_tensor_neg(g, y)) : bw_tensor_sin(g, y);
+        else /* a ladder, whose steps are read twice */
+            y = bw_tensor_mul(g, bw_tensor_add(g, y, before), bw_tensor_scalar(g, BW_F32, 0.5));
+        before = last;
+    }
+    bool ok = BW_OK(bw_plan_create(g, device, &y, 1, NULL, &plan, &err), &err) &&
+              BW_OK(bw_plan_run(plan, inputs, outputs, &err), &err) &&
+              BW_OK(bw_tensor_evaluate_with(g, &y, 1, inputs, 1, &expected, &err), &err);
+    for (int i = 0; i < ELEMENTS && ok; i++)
+        ok = BW_NEAR(observed[i], ((float *)expected)[i], 2e-3 + 1e-3 * fabs((double)((float *)expected)[i]));
+    if (ok)
+        bw_plan_stats(plan, &stats);
+    if (!(ok = ok && BW_TRUE(stats.kernels > 1 && stats.kernels <= kernels_max && stats.compiled <= 8)))
+        printf("      kind %d: %u kernels, %u compiled\n", kind, (unsigned)stats.kernels,
+               (unsigned)stats.compiled);
+    bw_plan_destroy(plan);
+    bw_tensor_graph_destroy(g);
+    free(expected);
+    return ok;
+}
+
+static void long_chains_are_cut(void)
+{
+    static const char *const names[] = {"host:0", "mockkfd+amd@gfx1100"};
+    for (int i = 0; i < 2; i++) {
+        struct bw_device *device = device_open(names[i]);
+        if (!device)
+            return;
+        chain_agrees(device, 100000, 0, 200);
+        chain_agrees(device, 2000, 1, 200);
+        chain_agrees(device, 5000, 2, 10000);
+        device_close(device);
+    }
+}
+
+/* Thousands of outputs of one input. */
+static void many_outputs(void)
+{
+    enum { OUTPUTS = 20000 };
+    static bw_tensor outputs[OUTPUTS];
+    static float data[OUTPUTS][2];
+    static void *observed[OUTPUTS];
+    static const int64_t dims[] = {2};
+    struct bw_err err;
+    struct bw_tensor_graph *g;
+    struct bw_plan *plan = NULL;
+    float x[] = {1, 2};
+    const void *inputs[] = {x};
+    struct bw_device *device = device_open("host:0");
+    if (!device || !BW_OK(bw_tensor_graph_create(&g, &err), &err))
+        return;
+    bw_tensor in = bw_tensor_input(g, BW_F32, 1, dims);
+    for (int i = 0; i < OUTPUTS; i++) {
+        float w[] = {(float)i, (float)-i};
+        outputs[i] = bw_tensor_add(g, in, bw_tensor_constant(g, BW_F32, 1, dims, w));
+        observed[i] = data[i];
+    }
+    if (BW_OK(bw_plan_create(g, device, outputs, OUTPUTS, NULL, &plan, &err), &err) &&
+        BW_OK(bw_plan_run(plan, inputs, observed, &err), &err))
+        for (int i = 0; i < OUTPUTS; i += 999) {
+            BW_NEAR(data[i][0], 1 + i, 0);
+            BW_NEAR(data[i][1], 2 - i, 0);
+        }
+    bw_plan_destroy(plan);
+    bw_tensor_graph_destroy(g);
+    device_close(device);
+}
+
 int main(void)
 {
     static const struct bw_test tests[] = {
         {"lifetimes_never_overlap", lifetimes_never_overlap},
+        {"many_lifetimes_never_overlap", many_lifetimes_never_overlap},
+        {"long_chains_are_cut", long_chains_are_cut},
+        {"many_outputs", many_outputs},
         {"outputs_without_kernels", outputs_without_kernels},
         {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator},
         {"mock_gpu_agrees_with_the_evaluator", mock_gpu_agrees_with_the_evaluator}};
