@@ -19,7 +19,7 @@ run_target() {
     done
   fi
   # shellcheck disable=SC2086
-  if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -verbosity=0 -artifact_prefix="$work-" "$work" $seeds \
+  if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=60 -verbosity=0 -artifact_prefix="$work-" "$work" $seeds \
     >"$work.log" 2>&1; then
     echo "$name: passed, $seconds s, $(find "$work" -type f | wc -l) inputs kept"
   else

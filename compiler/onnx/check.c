@@ -340,6 +340,20 @@ static int check_functions(struct bw_onnx_checker *k)
     return rc;
 }
 
+/* Whoever runs a model must know what its inputs are. */
+static int check_input_type(const struct bw_onnx_checker *k, const struct bw_onnx_graph *graph,
+                            const struct bw_onnx_value_info *input)
+{
+    const struct bw_onnx_type *type = &input->type;
+    while (type->kind == BW_ONNX_KIND_OPTIONAL && type->element)
+        type = type->element;
+    bool untyped = type->kind == BW_ONNX_KIND_NONE ||
+                   (type->kind == BW_ONNX_KIND_TENSOR && type->dtype == BW_ONNX_UNDEFINED);
+    for (uint32_t i = 0; untyped && i < graph->initializer_count; i++)
+        untyped = graph->initializers[i].symbol != input->symbol;
+    return untyped ? value_error(k, graph, input->offset, input->symbol, "an input without a type") : 0;
+}
+
 int bw_onnx_check(struct bw_onnx_model *model, struct bw_err *err)
 {
     struct bw_onnx_checker k = {.model = model, .opsets = &model->opsets, .err = err};
@@ -348,6 +362,8 @@ int bw_onnx_check(struct bw_onnx_model *model, struct bw_err *err)
         rc = check_functions(&k);
     if (!rc)
         rc = check_graph(&k, &model->graph, NULL);
+    for (uint32_t i = 0; !rc && i < model->graph.input_count; i++)
+        rc = check_input_type(&k, &model->graph, &model->graph.inputs[i]);
     if (!rc && !model->graph.output_count)
         rc = bw_fail(err, -EBADMSG, "onnx", "byte %llu: graph '%s' has no outputs",
                      (unsigned long long)model->graph.offset, bw_onnx_text(model->graph.name).text);

@@ -32,8 +32,17 @@ def floats(name, dims, values):
     return field(5, b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name) + field(9, struct.pack(f"<{len(values)}f", *values)))
 
 
-def model(*parts):
-    return field(1, 8) + field(2, "bellwire tests") + field(7, b"".join(parts) + field(2, "test")) + field(8, field(1, "") + field(2, 13))
+def longs(name, values):
+    return field(5, field(1, len(values)) + field(2, 7) + field(8, name) + field(9, struct.pack(f"<{len(values)}q", *values)))
+
+
+def external(name, dims, location):
+    entry = field(13, field(1, "location") + field(2, location))
+    return field(5, b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name) + entry + field(14, 1))
+
+
+def model(*parts, opset=13, ir=8):
+    return field(1, ir) + field(2, "bellwire tests") + field(7, b"".join(parts) + field(2, "test")) + field(8, field(1, "") + field(2, opset))
 
 
 MODELS = {
@@ -49,6 +58,21 @@ MODELS = {
     # one file name for both
     "same_names": model(node("Relu", ["x"], ["part/one"]), node("Neg", ["x"], ["part_one"]), value(11, "x", [4]), value(12, "part/one", [4]),
                         value(12, "part_one", [4])),
+    # Not models that ONNX allows; each is refused by name.
+    "opset_99": model(node("Relu", ["x"], ["y"]), value(11, "x", [2]), value(12, "y", [2]), opset=99),
+    "ir_99": model(node("Relu", ["x"], ["y"]), value(11, "x", [2]), value(12, "y", [2]), ir=99),
+    "two_values": model(node("Relu", ["x"], ["a"]), node("Neg", ["x"], ["a"], "second"), node("Abs", ["a"], ["y"]),
+                        value(11, "x", [2]), value(12, "y", [2])),
+    "cycle": model(node("Add", ["x", "b"], ["a"], "first"), node("Relu", ["a"], ["b"]), node("Abs", ["b"], ["y"]),
+                   value(11, "x", [2]), value(12, "y", [2])),
+    "extra_input": model(node("Relu", ["x", "x"], ["y"], "r"), value(11, "x", [2]), value(12, "y", [2])),
+    "declared": model(node("Relu", ["x"], ["a"], "r"), node("Abs", ["a"], ["y"]), value(11, "x", [2]), value(13, "a", [3]),
+                      value(12, "y", [2])),
+    "big_kernel": model(node("Conv", ["x", "w"], ["y"], "c"), floats("w", [1, 1, 3, 3], [1] * 9), value(11, "x", [1, 1, 2, 2]),
+                        value(12, "y", ["n", "m", "h", "w"])),
+    "bad_index": model(node("Gather", ["x", "i"], ["y"], "g"), longs("i", [0, 5]), value(11, "x", [4]), value(12, "y", [2])),
+    # y = w of a file beside it
+    "outside": model(node("Identity", ["w"], ["y"]), external("w", [6], "weights.bin"), value(12, "y", [6])),
     "integers": model(node("Add", ["x", "x"], ["y"]), value(11, "x", [5], 7), value(12, "y", [5], 7)),
 }
 

@@ -91,6 +91,34 @@ echo "$err" | grep -q 'odd' || complain "$last" "the node's name" "$err"
 check 1 'adder|Add' run "$models/bad_shapes.onnx" --device host:0
 check 1 "'x' is a tensor of type COMPLEX64" run "$models/complex.onnx" --device host:0
 
+# Models that ONNX does not allow, and what an op cannot do: refused with place, node and numbers.
+check 1 "opset 99 of domain 'ai.onnx': expected 1 to [0-9]+" run "$models/opset_99.onnx" --device host:0
+check 1 'IR version 99: expected 1 to [0-9]+' run "$models/ir_99.onnx" --device host:0
+check 1 "byte [0-9]+: node 'second' \(Neg, opset 13\): output 'a': another value" run "$models/two_values.onnx" --device host:0
+check 1 "node 'first' \(Add, opset 13\): input 'b' .* part of a cycle" run "$models/cycle.onnx" --device host:0
+check 1 "node 'r' \(Relu, opset 13\): 2 inputs, but the op has 1" run "$models/extra_input.onnx" --device host:0
+check 1 "value 'a' is not what the file declares: expected f32\[3\], observed f32\[2\]" run "$models/declared.onnx" --device host:0
+check 1 "node 'c' \(Conv, opset 13\): a kernel of 3 does not fit into 2" run "$models/big_kernel.onnx" --device host:0
+check 1 "node 'g' \(Gather, opset 13\): input 1 has the index 5" run "$models/bad_index.onnx" --device host:0
+check 1 "node 'g' \(Gather" compile "$models/bad_index.onnx" --arch gfx1100
+
+# External data: beside the model, through no link that leads out, and all of it there.
+mkdir "$work/beside"
+cp "$models/outside.onnx" "$work/beside"
+check 1 "tensor 'w' \(FLOAT\): its external file cannot be opened" run "$work/beside/outside.onnx" --device host:0
+head -c 24 /dev/zero >"$work/elsewhere.bin"
+ln -s ../elsewhere.bin "$work/beside/weights.bin"
+check 1 "its external file lies outside the model's directory" run "$work/beside/outside.onnx" --device host:0
+rm "$work/beside/weights.bin"
+mkfifo "$work/beside/weights.bin"
+check 1 'its external file is no regular file' run "$work/beside/outside.onnx" --device host:0
+rm "$work/beside/weights.bin"
+head -c 23 /dev/zero >"$work/beside/weights.bin"
+check 1 'too short: expected 24 bytes from offset 0, observed a file of 23 bytes' run "$work/beside/outside.onnx" --device host:0
+cp "$work/elsewhere.bin" "$work/beside/weights.bin"
+check 0 '' run "$work/beside/outside.onnx" --device host:0
+says 'output y f32\[6\]: 0 0 0 0 0 0'
+
 # Outputs that cannot be written.
 check 1 'directory' run "$models/relu.onnx" --device host:0 --shape x=1x1 --output "$seven/out"
 check 1 'ENOENT|ENOTDIR' run "$models/relu.onnx" --device host:0 --shape x=1x1 --profile "$work/none/p.json"

@@ -138,6 +138,19 @@ static void graphs_without_outputs(void)
     refused(&file, -EBADMSG, "graph '' has no outputs");
 }
 
+static void inputs_without_type(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct pb graph = {.size_bytes = 0}, untyped = {.size_bytes = 0}, none = pb_value("x", 0, "2,3");
+        pb_text(&untyped, 1, "x");
+        pb_node(&graph, "Relu", "x", "y", NULL);
+        pb_message(&graph, 11, i ? &none : &untyped);
+        pb_graph_output(&graph, "y", PB_FLOAT, "2,3");
+        struct pb file = pb_model(&graph, 13);
+        refused(&file, -EBADMSG, "value 'x' of graph '': an input without a type");
+    }
+}
+
 /* A name that a branch defines anew hides one around it: ONNX does not allow it. What comes after the If, its
  * branches cannot read. */
 static void names_in_branches(void)
@@ -602,8 +615,9 @@ static void calls_of_functions(void)
 
 BW_TEST_MAIN("onnx_check", {"names_of_values", names_of_values},
              {"names_of_inputs_and_initializers", names_of_inputs_and_initializers},
-             {"graphs_without_outputs", graphs_without_outputs}, {"names_in_branches", names_in_branches},
-             {"versions", versions}, {"inputs_and_outputs_of_ops", inputs_and_outputs_of_ops},
+             {"graphs_without_outputs", graphs_without_outputs}, {"inputs_without_type", inputs_without_type},
+             {"names_in_branches", names_in_branches}, {"versions", versions},
+             {"inputs_and_outputs_of_ops", inputs_and_outputs_of_ops},
              {"attributes_of_ops", attributes_of_ops}, {"attributes_of_two_minds", attributes_of_two_minds},
              {"table_of_ops", table_of_ops}, {"types_that_ops_take", types_that_ops_take},
              {"declared_types", declared_types}, {"declared_twice", declared_twice},
