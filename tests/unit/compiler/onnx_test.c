@@ -116,7 +116,7 @@ static void wrong_inputs_are_named(void)
     BW_EQ(run_fails(model, &dtype, &err), -EINVAL);
     BW_STR(err.observed, "f64");
     BW_EQ(run_fails(model, &shape, &err), -EINVAL);
-    BW_STR(err.expected, "dimension 1 = 3");
+    BW_STR(err.expected, "[N,3]");
     BW_EQ(run_fails(model, &rank, &err), -EINVAL);
     BW_EQ(run_fails(model, &none, &err), -EINVAL);
     BW_EQ(run_fails(model, &kind, &err), -EINVAL);
