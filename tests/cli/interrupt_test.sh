@@ -34,7 +34,8 @@ interrupt 1 mock --fault mec:hang -- run "$digits"
 interrupt 2 run "$digits" --repeat 1000000
 interrupt 2 run "$digits" --repeat 1000000 --device host:0
 interrupt 1 bench emulator
-interrupt 1 bench compile
+interrupt 1 bench launch --nodes 2000 --repeats 1048576
+interrupt 0.2 bench compile
 # While kernels are compiled and the cache is filled: whenever it comes, nothing or whole entries are left.
 for tenths in 1 2 3 4 5 6; do
   BW_CACHE=$work/cold$tenths
