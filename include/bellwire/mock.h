@@ -42,10 +42,11 @@ const char *bw_mock_arch_at(uint32_t index);
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
 void bw_mock_fault_clear(struct bw_sys *sys);
 
-/* Single-step mode: lets one engine do one thing. Returns 1 when something moved, 0 when all are idle or
+/* Single-step mode: lets one engine do one thing: a packet, or some thousand instructions of a kernel, so
+ * that one that never ends gives the step back. Returns 1 when something moved, 0 when all are idle or
  * blocked. A call that sleeps or waits (sleep_ns, WAIT_EVENTS) steps by itself, since nothing else would, and
- * time is virtual: it passes with steps and with sleeping only. A kernel runs in one step; one that never
- * ends does not return. */
+ * time is virtual: it passes with steps, with what kernels execute (100 ns for an instruction of a wave) and
+ * with sleeping only. */
 int bw_mock_step(struct bw_sys *sys);
 
 struct bw_mock_stats {

@@ -378,6 +378,63 @@ static void user_memory_leaves_under_an_endless_kernel(void)
     close_fixture(&f);
 }
 
+/* Stepped, a kernel that never ends takes its turns like anything else, its time is the machine's, and memory
+ * may be taken away between two turns. */
+static void single_step_gets_an_endless_kernel_back(void)
+{
+    static const uint32_t store_for_ever[] = {
+        0xdc6a0000,
+        0x00000000, /* global_store_b32 v0, v0, s[0:1] */
+        0xbfa0fffd, /* s_branch -3 */
+        0xbfb00000,
+    };
+    struct fixture f;
+    struct queue other;
+    struct memory gone;
+    struct bw_queue_view view;
+    if (!open_fixture_config(&f, true, 99) || !queue_create(&f.c, SDMA, &other) ||
+        !BW_EQ(memory_create(&f.c, PAGE, GTT, &gone), 0))
+        return;
+    const struct bw_sys_ops *ops = f.c.sys->ops;
+    memset(f.signal.cpu, 0, PAGE);
+    struct launch l = plain(&f);
+    l.argument = gone.va;
+    submit(&f, store_for_ever, sizeof store_for_ever, &l, 1);
+    uint64_t begin_ns = ops->clock_ns(f.c.sys);
+    queue_submit(&f.c, &other, (const uint32_t[]){5, lo(f.signal.va + 4), hi(f.signal.va), 7}, 4);
+    BW_TRUE(wait_word(&f.c, (char *)f.signal.cpu + 4, 7)); /* the copy engine has its turns, too */
+    for (int i = 0; i < 200; i++)
+        BW_EQ(bw_mock_step(f.c.sys), 1);
+    BW_TRUE(ops->clock_ns(f.c.sys) - begin_ns > 100 * 4096 * 100ull); /* instructions take time */
+    BW_EQ(ops->queue_look(f.c.sys, f.c.kfd, f.q.id, &view), 0);
+    BW_TRUE(!view.failed && !view.waits && view.pc >= f.code.va && view.pc < f.code.va + 16);
+    BW_TRUE(strstr(view.text, "mec queue 0: group (0, 0, 0) wave 0 at pc 0x") == view.text);
+    uint64_t progress = view.progress;
+    for (int i = 0; i < 10; i++)
+        BW_EQ(bw_mock_step(f.c.sys), 1);
+    BW_EQ(ops->queue_look(f.c.sys, f.c.kfd, f.q.id, &view), 0);
+    BW_EQ(view.progress, progress); /* none: it only executes */
+    BW_EQ(ops->queue_look(f.c.sys, f.c.kfd, 77, &view), -ENOENT);
+    BW_EQ(memory_destroy(&f.c, &gone), 0);
+    wait_error(&f.c, "write of unmapped memory");
+    BW_EQ(ops->queue_look(f.c.sys, f.c.kfd, f.q.id, &view), 0);
+    BW_TRUE(view.failed && view.has_va && view.va == l.argument);
+    if (!renew(&f))
+        return;
+    l.argument = f.data.va;
+    submit(&f, endless, sizeof endless, &l, 2);
+    for (int i = 0; i < 50; i++)
+        BW_EQ(bw_mock_step(f.c.sys), 1);
+    if (!renew(&f)) /* and it ends with its queue */
+        return;
+    submit(&f, store_ids, sizeof store_ids, &l, 3);
+    BW_TRUE(wait_word(&f.c, f.signal.cpu, 3));
+    submit(&f, endless, sizeof endless, &l, 4); /* or with the process */
+    for (int i = 0; i < 50; i++)
+        BW_EQ(bw_mock_step(f.c.sys), 1);
+    client_close(&f.c);
+}
+
 static void single_step_fixes_the_order(void)
 {
     enum { QUEUES = 3, STEPS = 40 };
@@ -423,4 +480,5 @@ BW_TEST_MAIN("mock.dispatch", {"a kernel stores", a_kernel_stores},
              {"scratch is per wave", scratch_is_per_wave},
              {"an endless kernel ends with its queue", an_endless_kernel_ends_with_its_queue},
              {"user memory leaves under an endless kernel", user_memory_leaves_under_an_endless_kernel},
+             {"single step gets an endless kernel back", single_step_gets_an_endless_kernel_back},
              {"single step fixes the order", single_step_fixes_the_order})

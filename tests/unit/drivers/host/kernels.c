@@ -29,6 +29,7 @@ void count_groups(const void *block, uint32_t x, uint32_t y, uint32_t z);
 void use_math(const void *block, uint32_t x, uint32_t y, uint32_t z);
 void use_data(const void *block, uint32_t x, uint32_t y, uint32_t z);
 void wait_for_flag(const void *block, uint32_t x, uint32_t y, uint32_t z);
+void mark_and_wait(const void *block, uint32_t x, uint32_t y, uint32_t z);
 void nothing(const void *block, uint32_t x, uint32_t y, uint32_t z);
 
 /* out[i] = a[i] * k + b[i], GROUP_WORDS elements per group of x. */
@@ -142,6 +143,19 @@ void wait_for_flag(const void *block, uint32_t x, uint32_t y, uint32_t z)
     const uint32_t *flag = *(const uint32_t *const *)block;
     (void)x, (void)y, (void)z;
     while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
+        __builtin_ia32_pause();
+}
+
+RECORD(mark_and_wait, 2) = {HEADER(mark_and_wait, 2, 16, 1),
+                            {{"mark", BW_ARGUMENT_BUFFER, 0, 8, 0}, {"flag", BW_ARGUMENT_BUFFER, 8, 8, 0}}};
+
+/* Says that it runs, then as the last one. */
+void mark_and_wait(const void *block, uint32_t x, uint32_t y, uint32_t z)
+{
+    uint32_t *const *words = block;
+    (void)x, (void)y, (void)z;
+    __atomic_store_n(words[0], 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(words[1], __ATOMIC_ACQUIRE))
         __builtin_ia32_pause();
 }
 
