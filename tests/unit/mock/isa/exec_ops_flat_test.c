@@ -33,7 +33,7 @@ static uint8_t *byte_of(unsigned lane, unsigned i, uint8_t *data, uint8_t *scrat
     uint32_t offset = places[lane].offset + i;
     switch (places[lane].space) {
     case GLOBAL:
-        return data + GLOBAL_AT - MEM_IMAGE_AT + offset;
+        return data + (GLOBAL_AT - MEM_IMAGE_AT) + offset;
     case LDS:
         return data + offset;
     default: /* dwords of all lanes next to each other (section 11.2, "Scratch addressing equation") */
@@ -286,7 +286,7 @@ static void test_by_lane_number(void)
             memcpy(expected_data, rig.image, DATA_BYTES);
             memcpy(expected_scratch, rig.machine.memory + EXEC_SCRATCH, SCRATCH_BYTES);
             for (unsigned lane = 0; lane < rig.wave_size; lane++) {
-                uint8_t *memory = expected_data + GLOBAL_AT - MEM_IMAGE_AT + start + 4 * lane;
+                uint8_t *memory = expected_data + (GLOBAL_AT - MEM_IMAGE_AT) + start + 4 * lane;
                 memcpy(expected[lane], before[lane].old, sizeof expected[lane]);
                 if (mem_is_active(&rig, lane) && is_load)
                     expected[lane][0] = mem_32(memory);
