@@ -8,6 +8,10 @@
 int64_t bw_array_elements(const struct bw_array *array)
 {
     int64_t elements = 1;
+    for (uint32_t i = 0; i < array->rank; i++) { /* beside a zero the others may be anything */
+        if (array->dims[i] == 0)
+            return 0;
+    }
     for (uint32_t i = 0; i < array->rank; i++)
         elements *= array->dims[i];
     return elements;

@@ -76,6 +76,11 @@ static void test_shapes(void)
     BW_EQ(value.array.rank, 3);
     BW_EQ(bw_array_elements(&value.array), 0);
     bw_value_free(&value);
+    struct file vast = /* no elements, though its other dimensions multiply past 64 bits; found by fuzzing */
+        file_make(1, "{'descr': '>U2', 'fortran_order': True, 'shape': (161000020615, 79643601, 0)}", "", 0);
+    BW_OK(parse(&vast, &value, &err), &err);
+    BW_EQ(bw_array_elements(&value.array), 0);
+    bw_value_free(&value);
     struct file flags =
         file_make(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}", "\0\x05\x01", 3);
     BW_OK(parse(&flags, &value, &err), &err);

@@ -196,8 +196,10 @@ static void test_document(void)
     enum { LONGEST = 256 * 1024 };
     char *committed = malloc(LONGEST);
     struct doc doc;
-    if (!BW_TRUE(open_doc(&doc)))
+    if (!BW_TRUE(open_doc(&doc))) {
+        free(committed);
         return;
+    }
     doc_write(&doc);
     FILE *file = fopen(DOC_PATH, "r");
     size_t length = file ? fread(committed, 1, LONGEST - 1, file) : 0;
@@ -205,6 +207,7 @@ static void test_document(void)
         fclose(file);
     committed[length] = 0;
     BW_TRUE(same_text(committed, doc.text.data));
+    free(committed);
     bw_text_free(&doc.text);
 }
 
