@@ -22,4 +22,4 @@ run_suite() { # PRESET CTEST-ARGUMENTS...
 run_suite release -R "$filter" -E '^conformance\.onnx\.'
 [ $# = 0 ] || exit 0
 run_suite asan -L 'unit|scenario' -LE slow
-bash "$bw_root/scripts/fuzz.sh" 60
+bash "$bw_root/scripts/fuzz.sh" 60 1 # the same inputs each time: soak.sh looks for new ones
