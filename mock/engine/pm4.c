@@ -17,35 +17,31 @@ enum {
     OPCODE_NOP = 0x10,
 };
 
+static const char *name_of(const struct bw_mock_packet *packet)
+{
+    return packet->kind ? packet->kind->name : "packet";
+}
+
 enum bw_mock_queue_progress bw_mock_packet_fail(struct bw_mock_packet *packet, const char *format, ...)
 {
-    char place[64], text[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    enum bw_mock_queue_progress progress =
+        bw_mock_queue_packet_fail(packet->queue, name_of(packet), format, arguments);
     va_end(arguments);
-    bw_mock_queue_place(packet->queue, place, sizeof place);
-    return bw_mock_queue_fail(packet->queue, "%s at %s: %s", packet->kind ? packet->kind->name : "packet",
-                              place, text);
+    return progress;
 }
 
 enum bw_mock_queue_progress bw_mock_packet_block(struct bw_mock_packet *packet, uint64_t va,
                                                  uint32_t function, uint64_t value, uint64_t reference)
 {
-    char place[64];
-    bw_mock_queue_place(packet->queue, place, sizeof place);
-    return bw_mock_queue_block(packet->queue, "%s at %s: 0x%llx at 0x%llx is to be %s 0x%llx",
-                               packet->kind->name, place, (unsigned long long)value, (unsigned long long)va,
-                               bw_mock_compare_name(function), (unsigned long long)reference);
+    return bw_mock_queue_packet_block(packet->queue, name_of(packet), va, function, value, reference);
 }
 
 enum bw_mock_queue_progress bw_mock_packet_fault(struct bw_mock_packet *packet,
                                                  const struct bw_mock_violation *violation)
 {
-    char place[64], text[128];
-    bw_mock_queue_place(packet->queue, place, sizeof place);
-    snprintf(text, sizeof text, "%s at %s", packet->kind ? packet->kind->name : "packet", place);
-    return bw_mock_queue_fault(packet->queue, violation, text);
+    return bw_mock_queue_packet_fault(packet->queue, name_of(packet), violation);
 }
 
 /* Reads words of the stream from `from` words past its position on. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -127,6 +126,35 @@ void bw_mock_queue_place(const struct bw_mock_queue *queue, char *text, size_t s
     else
         snprintf(text, size, "ring offset 0x%llx",
                  (unsigned long long)(queue->read * unit_bytes[queue->type] & (queue->ring_bytes - 1)));
+}
+
+enum bw_mock_queue_progress bw_mock_queue_packet_fail(struct bw_mock_queue *queue, const char *name,
+                                                      const char *format, va_list arguments)
+{
+    char place[64], text[256];
+    vsnprintf(text, sizeof text, format, arguments);
+    bw_mock_queue_place(queue, place, sizeof place);
+    return bw_mock_queue_fail(queue, "%s at %s: %s", name, place, text);
+}
+
+enum bw_mock_queue_progress bw_mock_queue_packet_block(struct bw_mock_queue *queue, const char *name,
+                                                       uint64_t va, uint32_t function, uint64_t value,
+                                                       uint64_t reference)
+{
+    char place[64];
+    bw_mock_queue_place(queue, place, sizeof place);
+    return bw_mock_queue_block(queue, "%s at %s: 0x%llx at 0x%llx is to be %s 0x%llx", name, place,
+                               (unsigned long long)value, (unsigned long long)va,
+                               bw_mock_compare_name(function), (unsigned long long)reference);
+}
+
+enum bw_mock_queue_progress bw_mock_queue_packet_fault(struct bw_mock_queue *queue, const char *name,
+                                                       const struct bw_mock_violation *violation)
+{
+    char place[64], text[128];
+    bw_mock_queue_place(queue, place, sizeof place);
+    snprintf(text, sizeof text, "%s at %s", name, place);
+    return bw_mock_queue_fault(queue, violation, text);
 }
 
 bool bw_mock_compare(uint32_t function, uint64_t value, uint64_t reference)

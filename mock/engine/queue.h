@@ -6,6 +6,7 @@
 #define BW_MOCK_ENGINE_QUEUE_H
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -137,5 +138,14 @@ enum bw_mock_queue_progress bw_mock_queue_hang(struct bw_mock_queue *queue, cons
  * (kfd_int_process_v11.c, kfd_dqm_evict_pasid). what names the packet or the kernel. */
 enum bw_mock_queue_progress bw_mock_queue_fault(struct bw_mock_queue *queue,
                                                 const struct bw_mock_violation *violation, const char *what);
+
+/* The same three for the packet that is being read, called `name`: the texts say where it starts. */
+enum bw_mock_queue_progress bw_mock_queue_packet_fail(struct bw_mock_queue *queue, const char *name,
+                                                      const char *format, va_list arguments);
+enum bw_mock_queue_progress bw_mock_queue_packet_block(struct bw_mock_queue *queue, const char *name,
+                                                       uint64_t va, uint32_t function, uint64_t value,
+                                                       uint64_t reference);
+enum bw_mock_queue_progress bw_mock_queue_packet_fault(struct bw_mock_queue *queue, const char *name,
+                                                       const struct bw_mock_violation *violation);
 
 #endif

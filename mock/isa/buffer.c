@@ -153,7 +153,7 @@ static const struct bw_uop *x_BUFFER_LOAD(struct bw_wave *wave, const struct bw_
 static const struct bw_uop *x_BUFFER_STORE(struct bw_wave *wave, const struct bw_uop *uop)
 {
     enum bw_element element = (enum bw_element)(uop->f & 0xff);
-    unsigned bytes = bw_element_bytes(element), dwords = bytes < 4 ? 1 : bytes / 4;
+    unsigned bytes = bw_element_bytes(element);
     const uint32_t *data = BW_AT(const uint32_t, wave, uop->b);
     struct buffer buffer;
     if (!read_descriptor(wave, uop, uop->d, &buffer))
@@ -163,10 +163,7 @@ static const struct bw_uop *x_BUFFER_STORE(struct bw_wave *wave, const struct bw
     for (uint32_t rest = *BW_AT(const uint32_t, wave, uop->x); rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         uint32_t raw[4];
-        for (unsigned i = 0; i < dwords; i++)
-            raw[i] = data[i * BW_LANES + lane];
-        if (element >= BW_ELEMENT_D16_HI_U8)
-            raw[0] >>= 16;
+        bw_element_of(element, data, lane, raw);
         if (!move(wave, uop, &buffer, lane, BW_ISA_WRITE, bytes, (uint8_t *)raw))
             return NULL;
     }

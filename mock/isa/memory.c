@@ -294,18 +294,24 @@ const struct bw_uop *bw_load_lanes(struct bw_wave *wave, const struct bw_uop *uo
     return uop + 1;
 }
 
+void bw_element_of(enum bw_element element, const uint32_t *data, unsigned lane, uint32_t raw[4])
+{
+    unsigned bytes = bw_element_bytes(element), dwords = bytes < 4 ? 1 : bytes / 4;
+    for (unsigned i = 0; i < dwords; i++)
+        raw[i] = data[i * BW_LANES + lane];
+    if (element >= BW_ELEMENT_D16_HI_U8)
+        raw[0] >>= 16;
+}
+
 const struct bw_uop *bw_store_lanes(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                                     enum bw_element element)
 {
-    unsigned bytes = bw_element_bytes(element), dwords = bytes < 4 ? 1 : bytes / 4;
+    unsigned bytes = bw_element_bytes(element);
     const uint32_t *data = BW_AT(const uint32_t, wave, uop->b);
     for (uint32_t rest = *BW_AT(uint32_t, wave, uop->x); rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         uint32_t raw[4];
-        for (unsigned i = 0; i < dwords; i++)
-            raw[i] = data[i * BW_LANES + lane];
-        if (element >= BW_ELEMENT_D16_HI_U8)
-            raw[0] >>= 16;
+        bw_element_of(element, data, lane, raw);
         if (!move_element(wave, uop, form, lane, bytes, BW_ISA_WRITE, (uint8_t *)raw))
             return NULL;
     }

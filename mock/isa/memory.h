@@ -63,6 +63,8 @@ bool bw_move_mapped(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va,
 
 /* What a load of that element makes of the bits read and those that the register held. */
 uint32_t bw_extended(enum bw_element element, uint32_t raw, uint32_t old);
+/* The bits that a lane stores as that element, out of its data registers. */
+void bw_element_of(enum bw_element element, const uint32_t *data, unsigned lane, uint32_t raw[4]);
 
 /* The address that a lane names, before apertures and swizzling: for fault reports. */
 uint64_t bw_lane_address(const struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,

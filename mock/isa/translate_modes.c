@@ -43,23 +43,30 @@ static unsigned bw_kind_saturated(unsigned op)
     }
 }
 
+struct op_kind {
+    uint16_t op, kind;
+};
+
+static unsigned kind_find(const struct op_kind *kinds, size_t count, unsigned op, unsigned otherwise)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (kinds[i].op == op)
+            return kinds[i].kind;
+    }
+    return otherwise;
+}
+
 /* The saturating twin of an integer operation, for the clamp bit. */
 unsigned bw_kind_clamped(unsigned op)
 {
-    static const struct {
-        uint16_t op, kind;
-    } kinds[] = {
+    static const struct op_kind kinds[] = {
 #define KIND(name) {BW_GFX11_##name, BW_UOP_##name##_CLAMP}
         KIND(V_ADD_NC_U32), KIND(V_SUB_NC_U32), KIND(V_SUBREV_NC_U32), KIND(V_ADD_NC_I32), KIND(V_SUB_NC_I32),
         KIND(V_ADD_NC_U16), KIND(V_SUB_NC_U16), KIND(V_ADD_NC_I16),    KIND(V_SUB_NC_I16), KIND(V_PK_ADD_U16),
         KIND(V_PK_SUB_U16), KIND(V_PK_ADD_I16), KIND(V_PK_SUB_I16),
 #undef KIND
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (kinds[i].op == op)
-            return kinds[i].kind;
-    }
-    return bw_kind_saturated(op);
+    return kind_find(kinds, sizeof kinds / sizeof kinds[0], op, bw_kind_saturated(op));
 }
 
 /* Integer results that the operation brings into their range by itself: conversions (where the bit controls
@@ -188,9 +195,7 @@ unsigned bw_kind_rounded_half(unsigned op)
 /* Without IEEE mode, minimum and maximum do not quiet NaNs. */
 unsigned bw_kind_without_ieee(unsigned op)
 {
-    static const struct {
-        uint16_t op, kind;
-    } kinds[] = {
+    static const struct op_kind kinds[] = {
 #define KIND(name) {BW_GFX11_##name, BW_UOP_##name##_DX}
         KIND(V_MIN_F32),    KIND(V_MAX_F32),    KIND(V_MIN_F16),    KIND(V_MAX_F16),  KIND(V_MIN_F64),
         KIND(V_MAX_F64),    KIND(V_MIN3_F32),   KIND(V_MAX3_F32),   KIND(V_MED3_F32), KIND(V_MAXMIN_F32),
@@ -198,11 +203,7 @@ unsigned bw_kind_without_ieee(unsigned op)
         KIND(V_MINMAX_F16), KIND(V_PK_MIN_F16), KIND(V_PK_MAX_F16),
 #undef KIND
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (kinds[i].op == op)
-            return kinds[i].kind;
-    }
-    return op;
+    return kind_find(kinds, sizeof kinds / sizeof kinds[0], op, op);
 }
 
 /* Minima and maxima return one of their sources: MODE's denormals of results do not apply (notes of

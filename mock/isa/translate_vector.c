@@ -51,13 +51,19 @@ static int32_t modified_wide(struct bw_translator *t, int32_t source, uint32_t a
     return temp;
 }
 
-static int32_t through(struct bw_translator *t, unsigned kind, int32_t source)
+/* What the operation makes of the source, in that many registers. */
+static int32_t through_wide(struct bw_translator *t, unsigned kind, int32_t source, unsigned registers)
 {
-    int32_t temp = bw_temp(t, 1);
+    int32_t temp = bw_temp(t, registers);
     struct bw_uop *uop = bw_emit(t, kind);
     uop->d = temp;
     uop->a = source;
     return temp;
+}
+
+static int32_t through(struct bw_translator *t, unsigned kind, int32_t source)
+{
+    return through_wide(t, kind, source, 1);
 }
 
 /* Which half of a packed source feeds which half of the result, and the signs of both. */
@@ -115,11 +121,7 @@ static int32_t without_denormals(struct bw_translator *t, int32_t source, unsign
     unsigned kind = flush_kind(type);
     if (kind == BW_UOP_COUNT || (denormals_kept(t, type) & 1) || is_class(t->inst->op))
         return source;
-    int32_t temp = bw_temp(t, type == BW_T_F64 ? 2 : 1);
-    struct bw_uop *uop = bw_emit(t, kind);
-    uop->d = temp;
-    uop->a = source;
-    return temp;
+    return through_wide(t, kind, source, type == BW_T_F64 ? 2 : 1);
 }
 
 /* V_FMA_MIX: a single, or the half of it that op_sel says where op_sel_hi asks for one; abs, then neg. */
