@@ -43,6 +43,15 @@ static void accepted(const struct pb *file)
     BW_OK(outcome(file, &err), &err);
 }
 
+/* Refused with that code and text, or, with none, accepted. */
+static void judged(const struct pb *file, int code, const char *text)
+{
+    if (text)
+        refused(file, code, text);
+    else
+        accepted(file);
+}
+
 static void declare_xy(struct pb *graph)
 {
     pb_graph_input(graph, "x", PB_FLOAT, "2,3");
@@ -92,10 +101,7 @@ static void names_of_values(void)
     };
     for (size_t i = 0; i < BW_COUNT_OF(cases); i++) {
         struct pb file = model_of(cases[i].nodes, NODES_MAX);
-        if (cases[i].text)
-            refused(&file, -EBADMSG, cases[i].text);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, cases[i].text);
     }
 }
 
@@ -122,10 +128,7 @@ static void names_of_inputs_and_initializers(void)
                                             "value 'x' of graph '': two inputs have this name",
                                             "an input without a name", "an initializer without a name"};
         struct pb file = pb_model(&graph, 13);
-        if (texts[i])
-            refused(&file, -EBADMSG, texts[i]);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, texts[i]);
     }
 }
 
@@ -179,10 +182,7 @@ static void names_in_branches(void)
         declare_xy(&graph);
         pb_graph_input(&graph, "c", PB_BOOL, "");
         struct pb file = pb_model(&graph, 13);
-        if (texts[i])
-            refused(&file, -EBADMSG, texts[i]);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, texts[i]);
     }
 }
 
@@ -282,10 +282,7 @@ static void inputs_and_outputs_of_ops(void)
     };
     for (size_t i = 0; i < BW_COUNT_OF(cases); i++) {
         struct pb file = model_of(cases[i].nodes, NODES_MAX);
-        if (cases[i].text)
-            refused(&file, cases[i].code, cases[i].text);
-        else
-            accepted(&file);
+        judged(&file, cases[i].code, cases[i].text);
     }
 }
 
@@ -310,10 +307,7 @@ static void attributes_of_ops(void)
         pb_node(&graph, cases[i].op, cases[i].inputs, "y", &attributes);
         declare_xy(&graph);
         struct pb file = pb_model(&graph, 13);
-        if (cases[i].text)
-            refused(&file, -EBADMSG, cases[i].text);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, cases[i].text);
     }
     struct pb graph = {.size_bytes = 0}, twice = {.size_bytes = 0};
     attribute(&twice, "alpha", 1, 0.5f, 0);
@@ -400,10 +394,7 @@ static void types_that_ops_take(void)
         pb_node(&graph, cases[i].op, cases[i].inputs, "y", NULL);
         declare_xy(&graph);
         struct pb file = pb_model(&graph, 13);
-        if (cases[i].text)
-            refused(&file, -EINVAL, cases[i].text);
-        else
-            accepted(&file);
+        judged(&file, -EINVAL, cases[i].text);
     }
 }
 
@@ -491,10 +482,7 @@ static void branches_of_if(void)
         declare_xy(&graph);
         pb_graph_input(&graph, "c", PB_BOOL, "");
         struct pb file = pb_model(&graph, 13);
-        if (texts[i])
-            refused(&file, -EBADMSG, texts[i]);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, texts[i]);
     }
 }
 
@@ -532,10 +520,7 @@ static void bodies_of_loop(void)
         pb_node(&graph, "Loop", "m,,x", cases[i].outputs, &attributes);
         declare_xy(&graph);
         struct pb file = pb_model(&graph, 13);
-        if (cases[i].text)
-            refused(&file, -EBADMSG, cases[i].text);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, cases[i].text);
     }
 }
 
@@ -571,10 +556,7 @@ static void bodies_of_scan(void)
         pb_node(&graph, "Scan", "x", cases[i].outputs, &attributes);
         declare_xy(&graph);
         struct pb file = pb_model(&graph, 13);
-        if (cases[i].text)
-            refused(&file, -EBADMSG, cases[i].text);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, cases[i].text);
     }
 }
 
@@ -606,10 +588,7 @@ static void calls_of_functions(void)
         pb_message(&file, 25, &function);
         if (i == 3)
             pb_message(&file, 25, &function);
-        if (texts[i])
-            refused(&file, -EBADMSG, texts[i]);
-        else
-            accepted(&file);
+        judged(&file, -EBADMSG, texts[i]);
     }
 }
 

@@ -125,16 +125,6 @@ static void overlapping_tuples_run_like_their_lanes(void)
     free(world);
 }
 
-static bool error_says(const struct bw_err *err, const char *text)
-{
-    char line[600];
-    bw_err_format(err, line, sizeof line);
-    if (strstr(line, text))
-        return true;
-    printf("\n    not in the error: %s\n", line);
-    return false;
-}
-
 static void lanes_that_meet_are_refused(void)
 {
     struct world *world = calloc(1, sizeof *world);

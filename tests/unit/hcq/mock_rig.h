@@ -148,14 +148,4 @@ static inline void mix_works(struct rig *rig, uint32_t device)
     bw_buffer_destroy(b);
 }
 
-static inline bool error_says(const struct bw_err *err, const char *text)
-{
-    char line[600];
-    bw_err_format(err, line, sizeof line);
-    if (strstr(line, text))
-        return true;
-    printf("\n    not in the error: %s\n", line);
-    return false;
-}
-
 #endif

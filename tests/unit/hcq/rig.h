@@ -139,4 +139,14 @@ static inline void mix_run(uint8_t *target, uint64_t target_bytes, const uint8_t
         target[i] = (uint8_t)(target[i] * 31u + source[i < source_bytes ? i : source_bytes - 1] + salt);
 }
 
+static inline bool error_says(const struct bw_err *err, const char *text)
+{
+    char line[600];
+    bw_err_format(err, line, sizeof line);
+    if (strstr(line, text))
+        return true;
+    printf("\n    not in the error: %s\n", line);
+    return false;
+}
+
 #endif

@@ -214,6 +214,24 @@ static inline bool mem_differs(const struct mem_rig *rig, const uint32_t *words,
     return false;
 }
 
+/* Every lane has the expected result, and its data registers as they were before. */
+static inline bool mem_lanes_are(const struct mem_rig *rig, const uint32_t *words,
+                                 uint32_t expected[MEM_LANES][4], const struct mem_lane *before)
+{
+    for (unsigned lane = 0; lane < rig->wave_size; lane++) {
+        const struct mem_lane *after = &rig->lanes[lane];
+        for (unsigned i = 0; i < 4; i++) {
+            if (after->result[i] != expected[lane][i])
+                return mem_differs(rig, words, 2, i ? "lane, second dword or later" : "lane", lane,
+                                   expected[lane][i], after->result[i]);
+            if (after->data_after[i] != before[lane].data[i])
+                return mem_differs(rig, words, 2, "data register of lane", lane, before[lane].data[i],
+                                   after->data_after[i]);
+        }
+    }
+    return true;
+}
+
 /* The levels of the host and both wave sizes. */
 #define MEM_FOR_EACH_RIG(rig)                                                                           \
     for (int level_ = (int)bw_isa_host_level(); level_ >= BW_ISA_LEVEL_BASE; level_--)                  \

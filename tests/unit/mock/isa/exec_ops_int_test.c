@@ -235,8 +235,8 @@ static uint32_t low_half(uint64_t v)
 {
     return (uint32_t)v & 0xffff;
 }
-#define PACKED(name, ...)                                                                          \
-    static uint64_t ref_##name(struct ops_values *v)                                               \
+#define EACH_HALF(function, ...)                                                                   \
+    static uint64_t function(struct ops_values *v)                                                 \
     {                                                                                              \
         uint32_t r = 0;                                                                            \
         for (unsigned shift = 0; shift < 32; shift += 16) {                                        \
@@ -248,6 +248,7 @@ static uint32_t low_half(uint64_t v)
         }                                                                                          \
         return r;                                                                                  \
     }
+#define PACKED(name, ...) EACH_HALF(ref_##name, __VA_ARGS__)
 PACKED(V_PK_MAD_I16, ia *ib + ic)
 PACKED(V_PK_MAD_U16, (uint32_t)a *b + c)
 PACKED(V_PK_MUL_LO_U16, (uint32_t)a *b)
@@ -395,21 +396,9 @@ SATURATED_U32(V_DOT4_U32_U8, dot_exact(v, 8, false))
 SATURATED_U32(V_DOT8_U32_U4, dot_exact(v, 4, false))
 SATURATED_I32(V_DOT4_I32_IU8, dot_exact(v, 8, true))
 SATURATED_I32(V_DOT8_I32_IU4, dot_exact(v, 4, true))
-#define SATURATED_PACKED(name, low, high, ...)                                                     \
-    static uint64_t sat_##name(struct ops_values *v)                                               \
-    {                                                                                              \
-        uint32_t r = 0;                                                                            \
-        for (unsigned shift = 0; shift < 32; shift += 16) {                                        \
-            uint16_t a = (uint16_t)low_half(v->a >> shift), b = (uint16_t)low_half(v->b >> shift); \
-            uint16_t c = (uint16_t)low_half(v->c >> shift);                                        \
-            int16_t ia = (int16_t)a, ib = (int16_t)b, ic = (int16_t)c;                             \
-            (void)a, (void)b, (void)c, (void)ia, (void)ib, (void)ic;                               \
-            r |= (uint32_t)(uint16_t)bounded(WIDE(__VA_ARGS__), low, high) << shift;               \
-        }                                                                                          \
-        return r;                                                                                  \
-    }
-#define SATURATED_PACKED_U(name, ...) SATURATED_PACKED(name, 0, UINT16_MAX, __VA_ARGS__)
-#define SATURATED_PACKED_I(name, ...) SATURATED_PACKED(name, INT16_MIN, INT16_MAX, __VA_ARGS__)
+#define SATURATED_PACKED(name, low, high, ...) EACH_HALF(sat_##name, bounded(WIDE(__VA_ARGS__), low, high))
+#define SATURATED_PACKED_U(name, ...)          SATURATED_PACKED(name, 0, UINT16_MAX, __VA_ARGS__)
+#define SATURATED_PACKED_I(name, ...)          SATURATED_PACKED(name, INT16_MIN, INT16_MAX, __VA_ARGS__)
 SATURATED_PACKED_U(V_PK_ADD_U16, a + b)
 SATURATED_PACKED_U(V_PK_SUB_U16, a - b)
 SATURATED_PACKED_I(V_PK_ADD_I16, ia + ib)
@@ -428,14 +417,14 @@ SATURATED_PACKED_U(V_PK_MUL_LO_U16, (int64_t)a *b)
 #define MASK(name)           CASE(name, OPS_MASK)
 #define CMPX(name) \
     {.op = BW_GFX11_V_CMPX_##name, .reference = ref_V_CMP_##name, .result = OPS_MASK, .values = "int"},
-#define MASKS(name)                                                                              \
-    MASK(V_CMP_##name##_I32)                                                                     \
-    MASK(V_CMP_##name##_U32)                                                                     \
-    MASK(V_CMP_##name##_I16)                                                                     \
-    MASK(V_CMP_##name##_U16)                                                                     \
-    MASK(V_CMP_##name##_I64)                                                                     \
-    MASK(V_CMP_##name##_U64) CMPX(name##_I32) CMPX(name##_U32) CMPX(name##_I16) CMPX(name##_U16) \
-        CMPX(name##_I64) CMPX(name##_U64)
+#define MASKS(name)          \
+    MASK(V_CMP_##name##_I32) \
+    MASK(V_CMP_##name##_U32) \
+    MASK(V_CMP_##name##_I16) \
+    MASK(V_CMP_##name##_U16) \
+    MASK(V_CMP_##name##_I64) \
+    MASK(V_CMP_##name##_U64) \
+    CMPX(name##_I32) CMPX(name##_U32) CMPX(name##_I16) CMPX(name##_U16) CMPX(name##_I64) CMPX(name##_U64)
 #define CONSTANTS(type) MASK(V_CMP_F_##type) MASK(V_CMP_T_##type) CMPX(F_##type) CMPX(T_##type)
 /* clang-format off */
 static const struct ops_case cases[] = {

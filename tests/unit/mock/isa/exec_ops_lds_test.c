@@ -65,17 +65,7 @@ static bool compare(const struct mem_lane *before, uint32_t expected[MEM_LANES][
         if (rig.image[i] != expected_image[i])
             return mem_differs(&rig, words, 2, "byte", i, expected_image[i], rig.image[i]);
     }
-    for (unsigned lane = 0; lane < rig.wave_size; lane++) {
-        for (unsigned i = 0; i < 4; i++) {
-            if (rig.lanes[lane].result[i] != expected[lane][i])
-                return mem_differs(&rig, words, 2, i ? "lane, second dword or later" : "lane", lane,
-                                   expected[lane][i], rig.lanes[lane].result[i]);
-            if (rig.lanes[lane].data_after[i] != before[lane].data[i])
-                return mem_differs(&rig, words, 2, "data register of lane", lane, before[lane].data[i],
-                                   rig.lanes[lane].data_after[i]);
-        }
-    }
-    return true;
+    return mem_lanes_are(&rig, words, expected, before);
 }
 
 static struct mem_lane before[MEM_LANES];
