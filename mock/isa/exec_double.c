@@ -1,5 +1,6 @@
 /* Double precision: RDNA3 Shader ISA document, sections 16.7, 16.9, 16.12. Lanes are pairs of registers;
  * plain loops over the lanes, which the compiler makes into vectors. */
+#include "mock/isa/division.h"
 #include "mock/isa/exec_vec.h"
 
 #define EACH_LANE for (int lane = 0; lane < BW_LANES; lane++)
@@ -130,69 +131,25 @@ static inline uint32_t to_unsigned(double a)
     return !(a > 0) ? 0 : a >= 0x1p32 ? ALL_LANES : (uint32_t)a;
 }
 
-/* V_DIV_SCALE_F64: as its single-precision twin in exec_trans.c, with steps of 2^128. */
+/* V_DIV_SCALE_F64: s0 is the denominator s1 or the numerator s2. */
 static inline double div_scale(double s0, double s1, double s2, bool *vcc)
 {
-    *vcc = false;
-    if (s1 == 0 || s2 == 0) {
-        *vcc = true;
-        return as_double(0x7ff8000000000000ull);
-    }
-    bool is_denominator = as_bits(s0) == as_bits(s1), is_numerator = as_bits(s0) == as_bits(s2);
-    bool huge_denominator = fabs(s1) > 0x1p1022;
-    bool tiny_quotient = exponent_of(s2) - exponent_of(s1) <= -1022;
-    if (exponent_field(s2) - exponent_field(s1) >= 768) {
-        *vcc = true;
-        return is_denominator ? scalbn(s0, 128) : s0;
-    }
-    if (exponent_field(s1) == 0)
-        return scalbn(s0, 128);
-    if (huge_denominator && tiny_quotient) {
-        *vcc = true;
-        return is_denominator ? scalbn(s0, -128) : s0;
-    }
-    if (huge_denominator)
-        return scalbn(s0, -128);
-    if (tiny_quotient) {
-        *vcc = true;
-        return is_numerator ? scalbn(s0, 128) : s0;
-    }
-    return exponent_field(s2) <= 53 ? scalbn(s0, 128) : s0;
-}
-
-/* fma(a, b, c) * 2^n, n = 128 or -128, with one rounding. Where scaling down makes a denormal, a second
- * rounding is wrong only when the first result lies half way between two denormals: then the sign of what the
- * first left out decides. a * b is small beside c here, as in the last step of a division. */
-static inline double fma_scaled(double a, double b, double c, int n)
-{
-    double sum = fma(a, b, c), r = scalbn(sum, n);
-    if (n > 0 || fabs(r) >= 0x1p-1022 || sum == 0)
-        return r;
-    double left_out = fma(a, b, c - sum), beyond = sum - scalbn(r, -n);
-    const double half_step = 0x1p-947; /* of a denormal, before scaling */
-    if (fabs(beyond) != half_step || left_out == 0 || (left_out > 0) != (beyond > 0))
-        return r;
-    bool away = (beyond > 0) == (sum > 0);
-    return as_double(as_bits(r) + (away ? 1 : ~0ull));
-}
-
-static inline double div_fixup(double s0, double s1, double s2)
-{
-    uint64_t sign = (as_bits(s1) ^ as_bits(s2)) & 1ull << 63;
-    if (s2 != s2)
-        return quieted(s2);
-    if (s1 != s1)
-        return quieted(s1);
-    bool inf1 = fabs(s1) == INFINITY, inf2 = fabs(s2) == INFINITY;
-    if ((s1 == 0 && s2 == 0) || (inf1 && inf2))
+    int n = bw_division_scale(&bw_division_double, as_bits(s0), as_bits(s1), as_bits(s2), vcc);
+    if (s1 == 0 || s2 == 0)
         return as_double(0xfff8000000000000ull);
-    if (s1 == 0 || inf2)
-        return as_double(sign | 0x7ff0000000000000ull);
-    if (inf1 || s2 == 0 || exponent_field(s2) - exponent_field(s1) < -1075)
-        return as_double(sign);
-    if (s0 != s0) /* the estimate overflowed on its way */
-        return as_double(sign | 0x7ff0000000000000ull);
-    return as_double(sign | (as_bits(s0) & ~(1ull << 63)));
+    return s0 != s0 ? quieted(s0) : scalbn(s0, n);
+}
+
+static inline double div_fmas(double a, double b, double c, bool scale, unsigned rounding)
+{
+    if (!scale || !isfinite(a) || !isfinite(b) || !isfinite(c))
+        return fma(a, b, c);
+    return as_double(bw_division_fma(&bw_division_double, as_bits(a), as_bits(b), as_bits(c), rounding));
+}
+
+static inline double div_fixup(double s0, double s1, double s2, unsigned rounding)
+{
+    return as_double(bw_division_fixup(&bw_division_double, as_bits(s0), as_bits(s1), as_bits(s2), rounding));
 }
 
 #define CLASS_BIT(n) (mask >> (n)&1)
@@ -229,7 +186,7 @@ static inline bool class_f64(double a, uint32_t mask)
 
 #define DOUBLE_3(_)            \
     _(V_FMA_F64, fma(a, b, c)) \
-    _(V_DIV_FIXUP_F64, div_fixup(a, b, c))
+    _(V_DIV_FIXUP_F64, div_fixup(a, b, c, wave->mode >> 2 & 3))
 
 #define DEFINE_1(op, ...)                                  \
     HANDLER(x_##op)                                        \
@@ -349,11 +306,7 @@ HANDLER(x_V_DIV_FMAS_F64)
     read_double(wave, uop->a, A);
     read_double(wave, uop->b, B);
     read_double(wave, uop->c, C);
-    EACH_LANE
-    {
-        int n = exponent_field(C[lane]) > 1023 ? 128 : -128;
-        r[lane] = vcc >> lane & 1 ? fma_scaled(A[lane], B[lane], C[lane], n) : fma(A[lane], B[lane], C[lane]);
-    }
+    EACH_LANE r[lane] = div_fmas(A[lane], B[lane], C[lane], vcc >> lane & 1, wave->mode >> 2 & 3);
     write_double(wave, uop->d, exec_of(wave, uop), r);
     NEXT;
 }
@@ -361,14 +314,12 @@ HANDLER(x_V_DIV_FMAS_F64)
 /* Output modifiers: as FINISH_F32 in exec_half.c. */
 HANDLER(x_FINISH_F64)
 {
-    static const double factors[] = {1, 2, 4, 0.5};
     double A[BW_LANES] ALIGNED, r[BW_LANES] ALIGNED;
     uint32_t how = (uint32_t)uop->imm;
     read_double(wave, uop->a, A);
     EACH_LANE
     {
-        double a = A[lane] * factors[how & 3];
-        a = how & 3 && a == 0 ? 0 : a; /* -0 becomes +0 (section 7.2.3.1) */
+        double a = A[lane];
         double bounded = a > 0 ? (a > 1 ? 1 : a) : 0;
         double v = how & 4 ? (a != a && !(how & 8) ? a : bounded) : a;
         r[lane] = how & 16 ? flushed(v) : v;

@@ -331,11 +331,6 @@ HANDLER(x_HALVES)
  * 0). */
 static inline vf finished(vf a, uint32_t how)
 {
-    static const float factors[] = {1, 2, 4, 0.5f};
-    if (how & 3) {
-        a = a * factors[how & 3];
-        a = select_f(a == 0, splat_f(0), a); /* -0 becomes +0 (section 7.2.3.1) */
-    }
     if (how & 4) {
         vf r = select_f(a > 0, a, splat_f(0));
         r = select_f(a > 1, splat_f(1), r);

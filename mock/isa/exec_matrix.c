@@ -1,27 +1,10 @@
 /* Dot products and WMMA: RDNA3 Shader ISA document, section 7.9 "Wave matrix multiply accumulate" and
- * section 16.10. The order and the roundings inside a product of matrices are not documented: here k goes up,
- * each step a fused multiply-add in single precision, and a 16-bit result is rounded once at the end. */
+ * section 16.10; how floating-point products add up: dot2.h. */
+#include "mock/isa/dot2.h"
 #include "mock/isa/exec_half.h"
+#include "mock/isa/program.h"
 
 #define EACH_LANE for (int lane = 0; lane < BW_LANES; lane++)
-
-static inline vf bfloat_low(vu a)
-{
-    return (vf)(a << 16);
-}
-
-static inline vf bfloat_high(vu a)
-{
-    return (vf)(a & 0xffff0000u);
-}
-
-/* Round to nearest even; NaN stays one. */
-static inline vu float_to_bfloat(vf a)
-{
-    vu bits = (vu)a;
-    vu r = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    return select_u(a != a, bits >> 16 | 0x40, r);
-}
 
 static inline vu field(vu a, unsigned shift, unsigned bits, bool is_signed)
 {
@@ -47,47 +30,55 @@ static inline vu dot_integer(vu a, vu b, vu c, unsigned bits, uint32_t how, bool
     return select_u(overflow, bound, sum);
 }
 
-#define DOTS(_)                                                                                \
-    _(V_DOT2_F32_F16, (vu)(fma_f(half_to_float(a >> 16), half_to_float(b >> 16),               \
-                                 fma_f(half_to_float(a), half_to_float(b), (vf)c))))           \
-    _(V_DOT2ACC_F32_F16, (vu)(fma_f(half_to_float(a >> 16), half_to_float(b >> 16),            \
-                                    fma_f(half_to_float(a), half_to_float(b), (vf)c))))        \
-    _(V_DOT2_F32_BF16,                                                                         \
-      (vu)(fma_f(bfloat_high(a), bfloat_high(b), fma_f(bfloat_low(a), bfloat_low(b), (vf)c)))) \
-    _(V_DOT4_I32_IU8, dot_integer(a, b, c, 8, (uint32_t)uop->f, true))                         \
-    _(V_DOT4_U32_U8, dot_integer(a, b, c, 8, (uint32_t)uop->f & 4, false))                     \
-    _(V_DOT8_I32_IU4, dot_integer(a, b, c, 4, (uint32_t)uop->f, true))                         \
+#define DOTS(_)                                                            \
+    _(V_DOT4_I32_IU8, dot_integer(a, b, c, 8, (uint32_t)uop->f, true))     \
+    _(V_DOT4_U32_U8, dot_integer(a, b, c, 8, (uint32_t)uop->f & 4, false)) \
+    _(V_DOT8_I32_IU4, dot_integer(a, b, c, 4, (uint32_t)uop->f, true))     \
     _(V_DOT8_U32_U4, dot_integer(a, b, c, 4, (uint32_t)uop->f & 4, false))
 
-/* The 16-bit forms: the sum of products is rounded once; the other half of d stays. */
-#define HALF_DOTS(_)                                                                                     \
-    _(V_DOT2_F16_F16, float_to_half(fma_f(half_to_float(a >> 16), half_to_float(b >> 16),                \
-                                          fma_f(half_to_float(a), half_to_float(b), half_to_float(c))))) \
-    _(V_DOT2_BF16_BF16, float_to_bfloat(fma_f(bfloat_high(a), bfloat_high(b),                            \
-                                              fma_f(bfloat_low(a), bfloat_low(b), bfloat_low(c)))))
+/* Lane by lane. Of 16-bit results the other half of d stays; they are taken to be what a step of WMMA is. */
+#define FLOAT_DOTS(_)                                                                                     \
+    _(V_DOT2_F32_F16, bw_dot2(a, b, c, false))                                                            \
+    _(V_DOT2ACC_F32_F16, bw_dot2(a, b, c, false))                                                         \
+    _(V_DOT2_F32_BF16, bw_dot2(a, b, c, true))                                                            \
+    _(V_DOT2_F16_F16, (d & 0xffff0000u) | bw_dot2_narrow(a, b, c, false, wave->mode & BW_MODE_FP16_OVFL)) \
+    _(V_DOT2_BF16_BF16, (d & 0xffff0000u) | bw_dot2_narrow(a, b, c, true, false))
 
-#define DEFINE(op, merge, ...)                            \
+#define DEFINE(op, ...)                                   \
     HANDLER(x_##op)                                       \
     {                                                     \
         const vu *A = BW_AT(const vu, wave, uop->a);      \
         const vu *B = BW_AT(const vu, wave, uop->b);      \
         const vu *C = BW_AT(const vu, wave, uop->c);      \
-        const vu *D = BW_AT(const vu, wave, uop->d);      \
         vu r[BW_CHUNKS];                                  \
-        (void)D;                                          \
         EACH_CHUNK                                        \
         {                                                 \
             vu a = A[i], b = B[i], c = C[i];              \
-            vu v = (__VA_ARGS__);                         \
-            r[i] = merge;                                 \
+            r[i] = (__VA_ARGS__);                         \
         }                                                 \
         write_lanes(wave, uop->d, exec_of(wave, uop), r); \
         NEXT;                                             \
     }
-#define DEFINE_WORD(op, ...) DEFINE(op, v, __VA_ARGS__)
-#define DEFINE_HALF(op, ...) DEFINE(op, (v & 0xffff) | (D[i] & 0xffff0000u), __VA_ARGS__)
-DOTS(DEFINE_WORD)
-HALF_DOTS(DEFINE_HALF)
+DOTS(DEFINE)
+
+#define DEFINE_LANES(op, ...)                                                       \
+    HANDLER(x_##op)                                                                 \
+    {                                                                               \
+        const uint32_t *A = BW_AT(const uint32_t, wave, uop->a);                    \
+        const uint32_t *B = BW_AT(const uint32_t, wave, uop->b);                    \
+        const uint32_t *C = BW_AT(const uint32_t, wave, uop->c);                    \
+        const uint32_t *D = BW_AT(const uint32_t, wave, uop->d);                    \
+        uint32_t r[BW_LANES] __attribute__((aligned(64)));                          \
+        EACH_LANE                                                                   \
+        {                                                                           \
+            uint32_t a = A[lane], b = B[lane], c = C[lane], d = D[lane];            \
+            (void)d;                                                                \
+            r[lane] = (__VA_ARGS__);                                                \
+        }                                                                           \
+        write_lanes(wave, uop->d, exec_of(wave, uop), (const vu *)(const void *)r); \
+        NEXT;                                                                       \
+    }
+FLOAT_DOTS(DEFINE_LANES)
 
 /* WMMA, 16x16x16. A: row = lane mod 16, k = 2 * register + half (or 4, 8 elements per register). B: column
  * likewise. C and D: column = lane mod 16; in wave32 register i of lanes 0..15 holds row 2i, of lanes 16..31
@@ -130,62 +121,50 @@ static inline uint32_t accumulator_bits(struct bw_wave *wave, const struct bw_uo
                                    : *accumulator(wave, uop->c, uop->g, row, column);
 }
 
-static inline float half_value(uint32_t bits, bool is_bfloat)
-{
-    vf value = is_bfloat ? bfloat_low(splat(bits)) : half_to_float(splat(bits));
-    return value[0];
-}
-
-/* a[row][k], or b[column][k], as floats. */
-static inline void read_halves(const struct bw_wave *wave, int32_t offset, bool is_bfloat, uint32_t flips,
-                               float out[SIZE][SIZE])
+/* Pairs of a[row][k], or b[column][k]. */
+static inline void read_pairs(const struct bw_wave *wave, int32_t offset, uint32_t flips,
+                              uint32_t out[SIZE][SIZE / 2])
 {
     uint32_t sign = (flips & FLIP_LOW ? 0x8000u : 0) | (flips & FLIP_HIGH ? 0x80000000u : 0);
     for (unsigned i = 0; i < SIZE / 2; i++) {
         const uint32_t *words = matrix_register(wave, offset, i);
-        for (unsigned lane = 0; lane < SIZE; lane++) {
-            uint32_t word = words[lane] ^ sign;
-            out[lane][2 * i] = half_value(word & 0xffff, is_bfloat);
-            out[lane][2 * i + 1] = half_value(word >> 16, is_bfloat);
-        }
+        for (unsigned lane = 0; lane < SIZE; lane++)
+            out[lane][i] = words[lane] ^ sign;
     }
 }
 
-static inline float accumulator_value(uint32_t bits, unsigned kind, unsigned shift, uint32_t flips)
+/* An element of C, in the low bits. */
+static inline uint32_t accumulator_value(uint32_t bits, bool is_narrow, unsigned shift, uint32_t flips)
 {
-    uint32_t sign = kind == 0 ? 0x80000000u : 0x8000u;
-    float value;
-    bits = kind == 0 ? bits : bits >> shift & 0xffff;
-    bits = (flips & CLEAR_C ? bits & ~sign : bits) ^ (flips & FLIP_C ? sign : 0);
-    memcpy(&value, &bits, 4);
-    return kind == 0 ? value : half_value(bits, kind == 2);
+    uint32_t sign = is_narrow ? 0x8000u : 0x80000000u;
+    bits = is_narrow ? bits >> shift & 0xffff : bits;
+    return (flips & CLEAR_C ? bits & ~sign : bits) ^ (flips & FLIP_C ? sign : 0);
 }
 
-/* kind of C and D: 0 f32, 1 f16, 2 bf16, in the half of the register that shift says. */
-static void multiply_halves(struct bw_wave *wave, const struct bw_uop *uop, bool is_bfloat, unsigned kind)
+/* is_narrow: C and D have 16 bits, in the half of the register that uop->f says. Pairs of products are added
+ * one after the other, each sum rounded to the type of C. */
+static void multiply_halves(struct bw_wave *wave, const struct bw_uop *uop, bool is_bfloat, bool is_narrow)
 {
-    float a[SIZE][SIZE], b[SIZE][SIZE], d[SIZE][SIZE];
+    uint32_t a[SIZE][SIZE / 2], b[SIZE][SIZE / 2], d[SIZE][SIZE];
     unsigned shift = uop->f & HOW_HIGH ? 16 : 0;
     uint32_t flips = (uint32_t)uop->e;
-    read_halves(wave, uop->a, is_bfloat, flips, a);
-    read_halves(wave, uop->b, is_bfloat, flips >> 1, b);
+    bool keep_finite = wave->mode & BW_MODE_FP16_OVFL;
+    read_pairs(wave, uop->a, flips, a);
+    read_pairs(wave, uop->b, flips >> 1, b);
     for (unsigned row = 0; row < SIZE; row++) {
         for (unsigned column = 0; column < SIZE; column++) {
-            float sum = accumulator_value(accumulator_bits(wave, uop, row, column), kind, shift, flips);
-            for (unsigned k = 0; k < SIZE; k++)
-                sum = fmaf(a[row][k], b[column][k], sum);
+            uint32_t sum =
+                accumulator_value(accumulator_bits(wave, uop, row, column), is_narrow, shift, flips);
+            for (unsigned k = 0; k < SIZE / 2; k++)
+                sum = is_narrow ? bw_dot2_narrow(a[row][k], b[column][k], sum, is_bfloat, keep_finite)
+                                : bw_dot2(a[row][k], b[column][k], sum, is_bfloat);
             d[row][column] = sum;
         }
     }
     for (unsigned row = 0; row < SIZE; row++) {
         for (unsigned column = 0; column < SIZE; column++) {
-            uint32_t *at = accumulator(wave, uop->d, uop->g, row, column), bits;
-            if (kind == 0)
-                memcpy(&bits, &d[row][column], 4);
-            else
-                bits = (kind == 1 ? float_to_half(splat_f(d[row][column]))
-                                  : float_to_bfloat(splat_f(d[row][column])))[0];
-            *at = kind == 0 ? bits : (*at & ~(0xffffu << shift)) | bits << shift;
+            uint32_t *at = accumulator(wave, uop->d, uop->g, row, column), sum = d[row][column];
+            *at = is_narrow ? (*at & ~(0xffffu << shift)) | sum << shift : sum;
         }
     }
 }
@@ -224,17 +203,17 @@ static void multiply_integers(struct bw_wave *wave, const struct bw_uop *uop, un
         call;          \
         STEP;          \
     }
-WMMA(V_WMMA_F32_16X16X16_F16, multiply_halves(wave, uop, false, 0))
-WMMA(V_WMMA_F32_16X16X16_BF16, multiply_halves(wave, uop, true, 0))
-WMMA(V_WMMA_F16_16X16X16_F16, multiply_halves(wave, uop, false, 1))
-WMMA(V_WMMA_BF16_16X16X16_BF16, multiply_halves(wave, uop, true, 2))
+WMMA(V_WMMA_F32_16X16X16_F16, multiply_halves(wave, uop, false, false))
+WMMA(V_WMMA_F32_16X16X16_BF16, multiply_halves(wave, uop, true, false))
+WMMA(V_WMMA_F16_16X16X16_F16, multiply_halves(wave, uop, false, true))
+WMMA(V_WMMA_BF16_16X16X16_BF16, multiply_halves(wave, uop, true, true))
 WMMA(V_WMMA_I32_16X16X16_IU8, multiply_integers(wave, uop, 8))
 WMMA(V_WMMA_I32_16X16X16_IU4, multiply_integers(wave, uop, 4))
 
 #define R(op, ...) {BW_GFX11_##op, x_##op},
 /* clang-format off */
 static const struct bw_uop_row rows[] = {
-    DOTS(R) HALF_DOTS(R) R(V_WMMA_F32_16X16X16_F16) R(V_WMMA_F32_16X16X16_BF16) R(V_WMMA_F16_16X16X16_F16)
+    DOTS(R) FLOAT_DOTS(R) R(V_WMMA_F32_16X16X16_F16) R(V_WMMA_F32_16X16X16_BF16) R(V_WMMA_F16_16X16X16_F16)
     R(V_WMMA_BF16_16X16X16_BF16) R(V_WMMA_I32_16X16X16_IU8) R(V_WMMA_I32_16X16X16_IU4)
 };
 /* clang-format on */

@@ -1,6 +1,7 @@
 /* Transcendental and division-helper operations in single precision. Documented precision: RDNA3 Shader ISA
  * document, notes of V_EXP_F32 and its neighbours (1 ULP, denormals flushed); V_SIN_F32 and V_COS_F32 take
  * revolutions. */
+#include "mock/isa/division.h"
 #include "mock/isa/exec_round.h"
 #include "mock/isa/exec_vec.h"
 
@@ -234,85 +235,36 @@ static inline int32_t frexp_exponent(float a)
     return exponent_of(bits) + 1;
 }
 
-/* V_DIV_SCALE_F32: s0 is the denominator s1 or the numerator s2, scaled so that the division between it and
- * V_DIV_FMAS loses nothing. Where the document contradicts itself (which way VCC's scaling goes), what makes
- * the whole sequence exact is taken: RDNA3 ISA document, V_DIV_SCALE_F32 and V_DIV_FMAS_F32; LLVM's lowering
- * of fdiv is the sequence. */
+/* V_DIV_SCALE_F32: s0 is the denominator s1 or the numerator s2. */
 static inline float div_scale(float s0, float s1, float s2, bool *vcc)
 {
-    uint32_t b0 = bits_f32(s0), b1 = bits_f32(s1), b2 = bits_f32(s2);
-    *vcc = false;
-    if (s1 == 0 || s2 == 0) {
-        *vcc = true;
-        return from_bits(0x7fc00000);
-    }
-    bool is_denominator = b0 == b1, is_numerator = b0 == b2;
-    bool huge_denominator = (b1 & 0x7fffffff) > 0x7e800000u; /* above 2^126: its reciprocal is denormal */
-    bool tiny_quotient = exponent_of(b2) - exponent_of(b1) <= -126;
-    if (exponent_field(b2) - exponent_field(b1) >= 96) {
-        *vcc = true;
-        return is_denominator ? ldexp_f32(s0, 64) : s0;
-    }
-    if (exponent_field(b1) == 0)
-        return ldexp_f32(s0, 64);
-    if (huge_denominator && tiny_quotient) {
-        *vcc = true;
-        return is_denominator ? ldexp_f32(s0, -64) : s0;
-    }
-    if (huge_denominator)
-        return ldexp_f32(s0, -64);
-    if (tiny_quotient) {
-        *vcc = true;
-        return is_numerator ? ldexp_f32(s0, 64) : s0;
-    }
-    return exponent_field(b2) <= 23 ? ldexp_f32(s0, 64) : s0;
-}
-
-/* fma(a, b, c) * 2^n with one rounding: the double sum is made odd when it is inexact, so that the last
- * rounding is right. */
-static inline float fma_scaled(float a, float b, float c, int n)
-{
-    double product = (double)a * (double)b; /* exact */
-    double sum = product + c;
-    double back = sum - product;
-    double error = (product - (sum - back)) + (c - back);
-    uint64_t bits;
-    memcpy(&bits, &sum, 8);
-    if (error != 0 && !(bits & 1) && sum == sum && fabs(sum) != INFINITY) {
-        bool away = (error > 0) == (sum > 0);
-        bits += away ? 1 : ~0ull;
-        memcpy(&sum, &bits, 8);
-    }
-    return (float)(sum * power_of_two(n));
-}
-
-static inline float div_fmas(float a, float b, float c, bool scale)
-{
-    if (!scale)
-        return fmaf(a, b, c);
-    return fma_scaled(a, b, c, exponent_field(bits_f32(c)) > 127 ? 64 : -64);
-}
-
-/* V_DIV_FIXUP_F32: q = s0 is the quotient s2 / s1; the special cases are settled here. */
-static inline float div_fixup(float s0, float s1, float s2)
-{
-    uint32_t b1 = bits_f32(s1), b2 = bits_f32(s2), sign = (b1 ^ b2) & SIGN_BIT;
-    if (s2 != s2)
-        return from_bits(b2 | 0x400000);
-    if (s1 != s1)
-        return from_bits(b1 | 0x400000);
-    bool inf1 = (b1 & 0x7fffffff) == 0x7f800000, inf2 = (b2 & 0x7fffffff) == 0x7f800000;
-    if ((s1 == 0 && s2 == 0) || (inf1 && inf2))
+    uint32_t bits = bits_f32(s0);
+    int n = bw_division_scale(&bw_division_single, bits, bits_f32(s1), bits_f32(s2), vcc);
+    if (s1 == 0 || s2 == 0)
         return from_bits(0xffc00000);
-    if (s1 == 0 || inf2)
-        return from_bits(sign | 0x7f800000);
-    if (inf1 || s2 == 0)
-        return from_bits(sign);
-    if (exponent_field(b2) - exponent_field(b1) < -150)
-        return from_bits(sign);
-    if (s0 != s0) /* the estimate overflowed on its way */
-        return from_bits(sign | 0x7f800000);
-    return from_bits(sign | (bits_f32(s0) & 0x7fffffff));
+    if (s0 != s0)
+        return from_bits(bits | 0x400000);
+    return ldexp_f32(s0, n);
+}
+
+static inline bool is_finite(float a)
+{
+    return exponent_field(bits_f32(a)) != 255;
+}
+
+static inline float div_fmas(float a, float b, float c, bool scale, unsigned rounding)
+{
+    if (!scale || !is_finite(a) || !is_finite(b) || !is_finite(c))
+        return fmaf(a, b, c);
+    return from_bits(
+        (uint32_t)bw_division_fma(&bw_division_single, bits_f32(a), bits_f32(b), bits_f32(c), rounding));
+}
+
+/* q = s0 is the quotient s2 / s1; the special cases are settled here. */
+static inline float div_fixup(float s0, float s1, float s2, unsigned rounding)
+{
+    return from_bits(
+        (uint32_t)bw_division_fixup(&bw_division_single, bits_f32(s0), bits_f32(s1), bits_f32(s2), rounding));
 }
 
 #define FLOAT_LANES(name, offset) const float *name = BW_AT(const float, wave, offset)
@@ -333,7 +285,7 @@ static inline float div_fixup(float s0, float s1, float s2)
 DEFINE_LANES(V_LDEXP_F32, float, ldexp_f32(A[lane], (int32_t)bits_f32(B[lane])))
 DEFINE_LANES(V_FREXP_MANT_F32, float, frexp_mantissa(A[lane]))
 DEFINE_LANES(V_FREXP_EXP_I32_F32, int32_t, frexp_exponent(A[lane]))
-DEFINE_LANES(V_DIV_FIXUP_F32, float, div_fixup(A[lane], B[lane], C[lane]))
+DEFINE_LANES(V_DIV_FIXUP_F32, float, div_fixup(A[lane], B[lane], C[lane], wave->mode & 3))
 
 /* The scale bit of each lane comes from VCC, at uop->e. */
 HANDLER(x_V_DIV_FMAS_F32)
@@ -350,7 +302,7 @@ HANDLER(x_V_DIV_FMAS_F32)
         NEXT;
     }
     float r[BW_LANES] __attribute__((aligned(64)));
-    EACH_LANE r[lane] = div_fmas(A[lane], B[lane], C[lane], vcc >> lane & 1);
+    EACH_LANE r[lane] = div_fmas(A[lane], B[lane], C[lane], vcc >> lane & 1, wave->mode & 3);
     write_lanes(wave, uop->d, exec_of(wave, uop), (const vu *)(const void *)r);
     NEXT;
 }

@@ -79,5 +79,7 @@ bool bw_op_is_rounded(unsigned op);         /* by the host's rounding mode, in s
 unsigned bw_kind_rounded_half(unsigned op); /* half precision, rounding as told; 0: MODE changes nothing */
 unsigned bw_kind_without_ieee(unsigned op); /* op itself when MODE.IEEE changes nothing */
 bool bw_op_selects(unsigned op);
+bool bw_op_is_dot2(unsigned op);
+bool bw_op_keeps_source(unsigned op, unsigned index);
 
 #endif

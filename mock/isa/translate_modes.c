@@ -110,6 +110,36 @@ bool bw_op_stays_in_range(unsigned op)
     }
 }
 
+/* Floating-point dot products: MODE says nothing about their denormals, rounding or overflow (dot2.h). */
+bool bw_op_is_dot2(unsigned op)
+{
+    switch (op) {
+    case BW_GFX11_V_DOT2_F32_F16:
+    case BW_GFX11_V_DOT2ACC_F32_F16:
+    case BW_GFX11_V_DOT2_F32_BF16:
+    case BW_GFX11_V_DOT2_F16_F16:
+    case BW_GFX11_V_DOT2_BF16_BF16:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Steps of a division whose source is a quotient under way, denormal or not (division.h). */
+bool bw_op_keeps_source(unsigned op, unsigned index)
+{
+    switch (op) {
+    case BW_GFX11_V_DIV_FMAS_F32:
+    case BW_GFX11_V_DIV_FMAS_F64:
+        return true;
+    case BW_GFX11_V_DIV_FIXUP_F32:
+    case BW_GFX11_V_DIV_FIXUP_F64:
+        return index == 0;
+    default:
+        return false;
+    }
+}
+
 /* Operations whose result MODE's rounding decides. */
 bool bw_op_is_rounded(unsigned op)
 {
@@ -129,6 +159,7 @@ bool bw_op_is_rounded(unsigned op)
     case BW_GFX11_V_CVT_F32_U32:
     case BW_GFX11_V_CVT_F32_F64:
     case BW_GFX11_V_LDEXP_F32:
+    case BW_GFX11_V_DIV_SCALE_F32:
     case BW_GFX11_V_DIV_FMAS_F32:
     case BW_GFX11_V_FRACT_F32:
     case BW_GFX11_V_FRACT_F64:
@@ -138,6 +169,7 @@ bool bw_op_is_rounded(unsigned op)
     case BW_GFX11_V_MUL_F64:
     case BW_GFX11_V_FMA_F64:
     case BW_GFX11_V_LDEXP_F64:
+    case BW_GFX11_V_DIV_SCALE_F64:
     case BW_GFX11_V_DIV_FMAS_F64:
         return true;
     default:

@@ -194,8 +194,6 @@ static void translate_wmma(struct bw_translator *t)
         inst->op == BW_GFX11_V_WMMA_I32_16X16X16_IU8 || inst->op == BW_GFX11_V_WMMA_I32_16X16X16_IU4;
     if (is_integer && ((inst->neg & 4) || inst->abs)) /* must be zero (section 7.9) */
         bw_refuse(t, BW_ISA_ILLEGAL_INSTRUCTION, BW_REASON_MODIFIER);
-    if (inst->op == BW_GFX11_V_WMMA_F16_16X16X16_F16 && (t->program->mode & BW_MODE_FP16_OVFL))
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
     if (inst->src[2].kind == BW_OPERAND_VGPR) {
         c = bw_vector_source(t, &inst->src[2]);
     } else {
@@ -283,7 +281,7 @@ static void emit_dual(struct bw_translator *t, const struct dual *half, int32_t 
 {
     const struct bw_inst *whole = t->inst;
     struct bw_inst plain = {
-        .op = (uint16_t)half->op, .format = BW_GFX11_VOP2, .dst = *half->dst, .literal = whole->literal};
+        .op = (uint16_t)half->op, .format = BW_GFX11_VOPD, .dst = *half->dst, .literal = whole->literal};
     memcpy(plain.src, half->src, BW_VECTOR_SOURCES * sizeof plain.src[0]);
     t->inst = &plain;
     t->result_offset = result;

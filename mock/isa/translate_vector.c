@@ -119,7 +119,8 @@ static bool is_class(unsigned op)
 static int32_t without_denormals(struct bw_translator *t, int32_t source, unsigned type)
 {
     unsigned kind = flush_kind(type);
-    if (kind == BW_UOP_COUNT || (denormals_kept(t, type) & 1) || is_class(t->inst->op))
+    if (kind == BW_UOP_COUNT || (denormals_kept(t, type) & 1) || is_class(t->inst->op) ||
+        bw_op_is_dot2(t->inst->op))
         return source;
     return through_wide(t, kind, source, type == BW_T_F64 ? 2 : 1);
 }
@@ -152,9 +153,11 @@ static int32_t with_modifiers(struct bw_translator *t, int32_t source, unsigned 
         return packed_source(t, source, index);
     if (type == BW_T_MIX)
         return mixed_source(t, source, index);
-    if (inst->format ==
-        BW_GFX11_VOP3P) /* scalar third operands and integer dot products have no signs to flip */
-        return source;
+    if (inst->format == BW_GFX11_VOP3P) { /* integer dot products have no signs to flip */
+        if (abs && type == BW_T_F32)      /* what neg_hi does to a single is not documented */
+            bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+        return neg && type == BW_T_F32 ? modified(t, source, ~0u, 0x80000000u) : source;
+    }
     if ((inst->op_sel >> index & 1) && is_16_bit(type))
         source = through(t, BW_UOP_HIGH_HALF, source);
     if (!neg && !abs)
@@ -179,21 +182,26 @@ static int32_t permuted(struct bw_translator *t, int32_t source)
     return temp;
 }
 
-/* An inline constant where a pair of halves is asked for: its low half, twice, for dot products; for the
- * others of that kind documents contradict each other (section 7.5.1, and what LLVM assumes). 0: nothing
- * special. */
+/* An inline constant where a pair is asked for and its low half is not all there is to it. V_DOT2_F32_BF16
+ * takes the upper half of the constant's 32 bits, twice (as measured on gfx1100: rocm-systems,
+ * rocjitsu/tests/gfx11_dot2_test.cpp); halves of VOPD and the 16-bit dot products have the constant twice
+ * (section 7.5.1). 0: nothing special. */
 static int32_t paired_constant(struct bw_translator *t, const struct bw_operand *operand)
 {
     if (!is_packed(operand->type) || (operand->kind != BW_OPERAND_INT && operand->kind != BW_OPERAND_FLOAT))
         return 0;
+    uint32_t value = (uint32_t)bw_gfx11_constant(t->inst, operand) & 0xffff;
     switch (t->inst->op) {
     case BW_GFX11_V_DOT2ACC_F32_F16:
+        return t->inst->format == BW_GFX11_VOPD ? bw_constant_vector(t, value * 0x10001u) : 0;
+    case BW_GFX11_V_DOT2_F32_BF16:
+        if (operand->kind == BW_OPERAND_INT)
+            value = value >> 15 ? 0xffff : 0;
+        return bw_constant_vector(t, value * 0x10001u);
     case BW_GFX11_V_DOT2_F16_F16:
     case BW_GFX11_V_DOT2_BF16_BF16:
-    case BW_GFX11_V_DOT2_F32_BF16:
-        return bw_constant_vector(t, ((uint32_t)bw_gfx11_constant(t->inst, operand) & 0xffff) * 0x10001u);
-    case BW_GFX11_V_DOT2_F32_F16:
-    case BW_GFX11_V_PK_FMAC_F16:
+        return bw_constant_vector(t, value * 0x10001u);
+    case BW_GFX11_V_PK_FMAC_F16: /* documents contradict each other (section 7.5.1, and what LLVM assumes) */
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERAND);
         return 0;
     default:
@@ -215,13 +223,14 @@ static int32_t source_offset(struct bw_translator *t, unsigned index)
     if (index == 0 && inst->dpp != BW_DPP_NONE)
         source = permuted(t, source);
     source = with_modifiers(t, source, index, operand->type);
-    return without_denormals(t, source, operand->type);
+    return bw_op_keeps_source(inst->op, index) ? source : without_denormals(t, source, operand->type);
 }
 
 /* Where the result goes when helpers still have to finish it. */
 struct finish {
     unsigned kind; /* 0: nothing */
     uint32_t how;  /* bits of FINISH_F32 and its like */
+    uint32_t omod; /* before that; 0: none */
 };
 
 static struct finish finish_of(const struct bw_translator *t)
@@ -236,15 +245,15 @@ static struct finish finish_of(const struct bw_translator *t)
     bool omod = inst->omod && !(mode & BW_MODE_IEEE) && !denorm && is_float_type(type) && !is_packed(type);
     bool clamp =
         inst->clamp && (type == BW_T_F32 || type == BW_T_F64 || type == BW_T_F16 || type == BW_T_V2F16);
-    bool flush =
-        flush_kind(type) != BW_UOP_COUNT && !(denormals_kept(t, type) & 2) && !bw_op_selects(inst->op);
+    bool flush = flush_kind(type) != BW_UOP_COUNT && !(denormals_kept(t, type) & 2) &&
+                 !bw_op_selects(inst->op) && !bw_op_is_dot2(inst->op);
     if (omod || clamp || flush) {
         finish.kind = type == BW_T_F64     ? BW_UOP_FINISH_F64
                       : type == BW_T_F16   ? BW_UOP_FINISH_F16
                       : type == BW_T_V2F16 ? BW_UOP_FINISH_V2F16
                                            : BW_UOP_FINISH_F32;
-        finish.how = (omod ? inst->omod : 0u) | (clamp ? 4u : 0u) | (mode & BW_MODE_DX10_CLAMP ? 8u : 0u) |
-                     (flush ? 16u : 0u);
+        finish.omod = omod ? inst->omod : 0u;
+        finish.how = (clamp ? 4u : 0u) | (mode & BW_MODE_DX10_CLAMP ? 8u : 0u) | (flush ? 16u : 0u);
     }
     return finish;
 }
@@ -318,19 +327,26 @@ static int32_t accumulator(struct bw_translator *t, int32_t d)
     return t->result_offset ? bw_vector_destination(t, &t->inst->dst) : d;
 }
 
-static void emit_finish(struct bw_translator *t, const struct finish *finish, int32_t d, int32_t result)
-{
-    struct bw_uop *uop = bw_emit(t, finish->kind);
-    uop->d = d;
-    uop->a = result;
-    uop->imm = finish->how;
-}
-
 /* 0 nearest even, 1 up, 2 down, 3 toward zero. */
 static uint32_t rounding_of(const struct bw_translator *t)
 {
     unsigned type = bw_gfx11_ops[t->inst->op].dst.type;
     return type == BW_T_F32 ? t->program->mode & 3 : t->program->mode >> 2 & 3;
+}
+
+static void emit_finish(struct bw_translator *t, const struct finish *finish, int32_t d, int32_t result)
+{
+    if (finish->omod) {
+        struct bw_uop *scale = bw_emit(t, BW_UOP_SCALE_RESULT);
+        scale->d = scale->a = result;
+        scale->e = (int32_t)finish->omod;
+        scale->f = bw_gfx11_ops[t->inst->op].dst.type;
+        scale->g = (int32_t)rounding_of(t);
+    }
+    struct bw_uop *uop = bw_emit(t, finish->kind);
+    uop->d = d;
+    uop->a = result;
+    uop->imm = finish->how;
 }
 
 static void set_rounding(struct bw_translator *t, uint32_t rounding)
@@ -489,14 +505,11 @@ static uint32_t infinity_of(unsigned type)
 }
 
 /* MODE.FP16_OVFL counts for results of half precision. */
-static bool keeps_finite(struct bw_translator *t)
+static bool keeps_finite(const struct bw_translator *t)
 {
     unsigned op = t->inst->op, type = bw_gfx11_ops[op].dst.type;
-    if (!(t->program->mode & BW_MODE_FP16_OVFL) || (type != BW_T_F16 && type != BW_T_V2F16))
-        return false;
-    if (op == BW_GFX11_V_DOT2_F16_F16) /* of which half of its sources an infinity counts */
-        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
-    return true;
+    return (t->program->mode & BW_MODE_FP16_OVFL) && (type == BW_T_F16 || type == BW_T_V2F16) &&
+           !bw_op_is_dot2(op);
 }
 
 static void emit_keep_finite(struct bw_translator *t, const struct operation *o, int32_t d, int32_t result)

@@ -5,6 +5,7 @@
 #include "tests/check.h"
 
 #include "tests/unit/mock/isa/exec_ops.h"
+#include "tests/unit/mock/isa/exec_ops_dot2.h"
 #include "tests/unit/mock/isa/exec_ops_numbers.h"
 
 enum { REGISTERS = 14, LITERAL = OPS_LITERAL_F32, X_OPS = 13, Y_OPS = 19, SGPR = 6 };
@@ -40,12 +41,6 @@ static uint32_t extreme(uint32_t a, uint32_t b, bool minimum)
     if (x == y)
         return minimum ? a | b : a & b;
     return (x < y) == minimum ? a : b;
-}
-
-static uint32_t dot2(uint32_t a, uint32_t b, uint32_t d)
-{
-    float low = fmaf((float)f16_of(a), (float)f16_of(b), f32_of(d));
-    return bits_of_f32(fmaf((float)f16_of(a >> 16), (float)f16_of(b >> 16), low));
 }
 
 static uint32_t source0(const struct side *side, const struct lane *lane)
@@ -87,7 +82,7 @@ static uint32_t result_of(const struct side *side, const struct lane *lane)
     case 11:
         return extreme(a, b, true);
     case 12:
-        return dot2(a, b, d);
+        return dot2_of(a, b, d, false, DOT2_SINGLE, false);
     case 16:
         return a + b;
     case 17:

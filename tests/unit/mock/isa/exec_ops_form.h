@@ -43,11 +43,14 @@ enum { OPS_SGPR = 6, OPS_INLINE_INT = 128, OPS_INLINE_FLOAT = 240, OPS_LITERAL_C
 
 /* What a case says about its operation beyond its row. */
 enum {
-    OPS_SELECTS = 1,       /* returns one of its sources: MODE's denormals of results do not apply */
-    OPS_DEFAULT_MODE = 2,  /* what other rounding and denormals do is not documented */
-    OPS_NEAREST_ONLY = 4,  /* what other rounding does is not documented */
-    OPS_DIVIDES = 8,       /* a source 0 of zero gives a true infinity */
-    OPS_CLAMP_NOTHING = 16 /* an integer result that cannot leave its range, whatever the clamp bit */
+    OPS_SELECTS = 1,         /* returns one of its sources: MODE's denormals of results do not apply */
+    OPS_DEFAULT_MODE = 2,    /* what other rounding and denormals do is not documented */
+    OPS_NEAREST_ONLY = 4,    /* what other rounding does is not documented */
+    OPS_DIVIDES = 8,         /* a source 0 of zero gives a true infinity */
+    OPS_CLAMP_NOTHING = 16,  /* an integer result that cannot leave its range, whatever the clamp bit */
+    OPS_KEEPS_SOURCES = 32,  /* MODE's denormals of sources do not apply */
+    OPS_KEEPS_SOURCE_0 = 64, /* nor here, of the first one */
+    OPS_REPEATS_SOURCE = 128 /* source 0 is source 1 or source 2 */
 };
 
 static inline bool ops_is_vop3p(const struct bw_gfx11_op_row *row)
@@ -177,6 +180,8 @@ static inline uint64_t ops_inline_float(unsigned code, unsigned type)
                      : ops_is_16_bit(type) || ops_is_packed(type)             ? 0
                                                                               : 1;
     static const unsigned bias[] = {15, 127, 1023}, fraction_bits[] = {10, 23, 52};
+    if (type == BW_T_BF16)
+        return ops_inline_float(code, BW_T_F32) >> 16;
     if (code == 248)
         return inverse[width];
     unsigned step = (code - OPS_INLINE_FLOAT) / 2, sign = code & 1;
@@ -194,9 +199,13 @@ static inline uint64_t ops_scalar_value(unsigned code, unsigned type)
         return type == BW_T_F64   ? (uint64_t)OPS_LITERAL_VALUE << 32
                : type == BW_T_I64 ? (uint64_t)(int64_t)(int32_t)OPS_LITERAL_VALUE
                                   : OPS_LITERAL_VALUE;
+    uint64_t integer = code <= 192 ? code - 128 : (uint64_t)(int64_t)(192 - (int)code);
+    if (type == BW_T_V2BF16) /* the upper half of 32 bits, twice */
+        return (uint32_t)(code >= OPS_INLINE_FLOAT ? ops_inline_float(code, BW_T_F32) : integer) / 0x10000u *
+               0x10001u;
     if (code >= OPS_INLINE_FLOAT)
         return ops_inline_float(code, type);
-    return code <= 192 ? code - 128 : (uint64_t)(int64_t)(192 - (int)code);
+    return ops_is_packed(type) ? integer & 0xffff : integer;
 }
 
 /* Source 2, or an accumulator, as the operation sees it. */
@@ -217,7 +226,9 @@ static inline uint64_t ops_modified(const struct ops_form *form, const struct bw
         uint64_t low = raw >> (high ? 16 : 0) & 0xffff,
                  upper = raw >> (form->op_sel_hi >> index & 1 ? 16 : 0) & 0xffff;
         raw = (low ^ (neg ? 0x8000 : 0)) | (upper ^ (abs ? 0x8000 : 0)) << 16;
-    } else if (!ops_is_vop3p(row)) {
+    } else if (ops_is_vop3p(row)) {
+        raw = neg && type == BW_T_F32 ? raw ^ 0x80000000u : raw;
+    } else {
         if (ops_is_16_bit(type))
             raw = raw >> (high ? 16 : 0) & 0xffff;
         raw = abs ? raw & ~ops_sign_bit(type) : raw;
@@ -251,34 +262,36 @@ static inline uint64_t ops_clamped(const struct ops_form *form, uint64_t value, 
     return magnitude > ops_one(type) ? ops_one(type) : value;
 }
 
-/* Times 2, times 4 or divided by 2: a step of the exponent, for what stays a normal number. */
-static inline uint64_t ops_scaled(uint64_t value, unsigned type, unsigned omod, bool *unsettled)
+/* Times 2, times 4 or divided by 2: a step of the exponent (section 7.2.3.1). What becomes of denormals and
+ * of overflow was measured (rocm-systems, rocjitsu, shared/output_modifier.h): the former become +0, halving
+ * the smallest normal number gives a zero of its sign, and MODE rounds. */
+static inline uint64_t ops_scaled(const struct ops_form *form, uint64_t value, unsigned type)
 {
     uint64_t exponent_bits = ops_exponent_bits(type), sign = value & ops_sign_bit(type);
-    uint64_t unit = exponent_bits & -exponent_bits, exponent = value & exponent_bits;
-    uint64_t magnitude = value & ~ops_sign_bit(type);
-    if (magnitude == 0)
-        return 0; /* -0 becomes +0 */
-    if (exponent == exponent_bits)
+    uint64_t unit = exponent_bits & -exponent_bits, magnitude = value & ~ops_sign_bit(type);
+    unsigned rounding = type == BW_T_F32 ? form->mode & 3 : form->mode >> 2 & 3;
+    if (magnitude < unit)
+        return 0;
+    if (magnitude >= exponent_bits)
         return value;
-    /* whether a denormal is scaled before or after it is flushed, and which zero it then becomes, no document
-     * says */
-    if (exponent == 0 || (omod == 3 && exponent == unit)) {
-        *unsettled = true;
-        return sign;
-    }
-    uint64_t steps = omod == 3 ? -unit : omod * unit;
-    exponent = magnitude + steps;
-    return sign | (exponent >= exponent_bits ? exponent_bits : exponent);
+    if (form->omod == 3)
+        return magnitude < 2 * unit ? sign : value - unit;
+    magnitude += form->omod * unit;
+    if (magnitude < exponent_bits)
+        return sign | magnitude;
+    bool grows = rounding == 0 || rounding == (sign ? 2 : 1);
+    if (type == BW_T_F16 && (form->mode & OPS_MODE_FP16_OVFL))
+        grows = false;
+    return sign | (exponent_bits - !grows);
 }
 
 /* One float result, or half of a packed one. */
 static inline uint64_t ops_finished(const struct ops_form *form, const struct bw_gfx11_op_row *row,
-                                    unsigned type, unsigned flags, uint64_t value, bool *unsettled)
+                                    unsigned type, unsigned flags, uint64_t value)
 {
     bool keeps = ops_denormals(form, type, false);
     if (form->omod && (row->flags & BW_GFX11_F_OMOD) && !(form->mode & OPS_MODE_IEEE) && !keeps)
-        value = ops_scaled(value, type, form->omod, unsettled);
+        value = ops_scaled(form, value, type);
     else if (!keeps && !(flags & OPS_SELECTS))
         value = ops_flushed(value, type);
     return form->clamp ? ops_clamped(form, value, type) : value;

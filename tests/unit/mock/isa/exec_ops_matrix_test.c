@@ -1,10 +1,10 @@
 /* Goal: WMMA agrees with the RDNA3 ISA document, section 7.9: where each element of A, B, C and D lies in
- * both wave sizes, EXEC that does not count, signs and modifiers, constants. Integers are compared bit for
- * bit. For halves the document gives no order of the sum and no roundings: small whole numbers, whose sums
- * are exact in any order, show all the rest. */
+ * both wave sizes, EXEC that does not count, signs and modifiers, constants; and, of halves, with the order
+ * of the sum and its roundings that were measured (exec_ops_dot2.h). */
 #include "tests/check.h"
 
 #include "base/rng.h"
+#include "tests/unit/mock/isa/exec_ops_dot2.h"
 #include "tests/unit/mock/isa/exec_ops_numbers.h"
 #include "tests/unit/mock/isa/exec_proof.h"
 
@@ -58,7 +58,7 @@ struct form {
     unsigned wave_size;
     uint64_t exec;
     uint8_t neg, neg_hi, op_sel;
-    bool clamp;
+    bool clamp, keep_finite;
     int constant; /* inline constant's code for C, or 0: registers */
 };
 
@@ -67,9 +67,38 @@ static uint32_t small_bits(int value, enum element element)
     uint32_t single = bits_of_f32((float)value), magnitude = single & 0x7fffffff;
     if (element == BF16)
         return single >> 16;
-    if (element == F32)
-        return single;
     return value == 0 ? 0 : (single >> 31) << 15 | ((magnitude >> 13) - (112u << 10));
+}
+
+/* 16 bits: small whole numbers, numbers near one, what is at the ends of the range, rarely more than that. */
+static uint32_t half_bits(struct bw_rng *rng, enum element element)
+{
+    static const uint16_t ends[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x7bff,
+                                    0xfbff, 0x0080, 0x007f, 0x7f7f, 0x8080, 0x3c00, 0xbf80};
+    static const uint16_t specials[] = {0x7c00, 0xfc00, 0x7c01, 0x7e00, 0x7f80, 0xff80, 0x7f81, 0xffc0};
+    uint32_t random = (uint32_t)bw_rng_next(rng);
+    switch (bw_rng_below(rng, 64)) {
+    case 0:
+        return specials[random % 8];
+    case 1:
+    case 2:
+        return ends[random % 14];
+    case 3:
+        return random & 0xffff;
+    default:
+        if (random & 0x10000)
+            return small_bits((int)bw_rng_below(rng, 5) - 2, element);
+        return element == BF16 ? (random & 0x81ff) | 0x3e00 : (random & 0x8fff) | 0x3000;
+    }
+}
+
+static uint32_t single_bits(struct bw_rng *rng)
+{
+    static const uint32_t ends[] = {0,          0x80000000, 1,          0x007fffff, 0x00800000,
+                                    0x7f7fffff, 0x7f800000, 0xff800000, 0x7f812345, 0xffc00001};
+    uint32_t random = (uint32_t)bw_rng_next(rng);
+    unsigned choice = (unsigned)bw_rng_below(rng, 16);
+    return choice == 0 ? ends[random % 10] : choice == 1 ? random : (random & 0x83ffffff) | 0x3c000000;
 }
 
 /* The lane's registers, as dwords: A at 0, B at 8, C at 16, D at 24. */
@@ -80,11 +109,10 @@ static void fill(struct bw_rng *rng, const struct matrix_case *c, unsigned wave_
     for (unsigned lane = 0; lane < wave_size; lane++) {
         for (unsigned i = 0; i < 32; i++) {
             enum element element = i < 16 ? c->factor : c->sum;
-            int low = (int)bw_rng_below(rng, 5) - 2, high = (int)bw_rng_below(rng, 5) - 2;
             uint32_t random = (uint32_t)bw_rng_next(rng);
-            words[lane][i] = element == F32 ? small_bits(low, F32)
+            words[lane][i] = element == F32 ? single_bits(rng)
                              : element == F16 || element == BF16
-                                 ? small_bits(low, element) | small_bits(high, element) << 16
+                                 ? half_bits(rng, element) | half_bits(rng, element) << 16
                              : i >= 16 && bw_rng_below(rng, 3) ? (random & 0x80000000u) ^ 0x7fffff00u
                                                                : random;
             if (i < 16 && lane >= N) /* A and B are repeated every 16 lanes */
@@ -93,20 +121,22 @@ static void fill(struct bw_rng *rng, const struct matrix_case *c, unsigned wave_
     }
 }
 
-/* Element k of a row of A or a column of B. */
-static double factor(const struct matrix_case *c, const struct form *form, lanes words, unsigned lane,
-                     unsigned k, bool is_b)
+/* Element k of a row of A or a column of B, an integer. */
+static int64_t factor(const struct matrix_case *c, const struct form *form, lanes words, unsigned lane,
+                      unsigned k, bool is_b)
 {
     const uint32_t *registers = &words[lane][is_b ? 8 : 0];
-    unsigned bits = c->factor == IU8 ? 8 : c->factor == IU4 ? 4 : 16, at = k * bits;
-    uint32_t field = registers[at / 32] >> (at % 32) & ((1u << bits) - 1);
+    unsigned bits = c->factor == IU8 ? 8 : 4, at = k * bits;
+    int64_t field = registers[at / 32] >> (at % 32) & ((1u << bits) - 1);
     bool is_signed = form->neg >> is_b & 1;
-    if (bits == 16) {
-        bool flips = (k & 1 ? form->neg_hi : form->neg) >> is_b & 1;
-        double value = c->factor == F16 ? (double)f16_of(field) : (double)f32_of((uint64_t)field << 16);
-        return flips ? -value : value;
-    }
-    return is_signed && field >> (bits - 1) ? (double)field - (double)(1u << bits) : (double)field;
+    return is_signed && field >> (bits - 1) ? field - (1 << bits) : field;
+}
+
+/* Elements 2 * i and 2 * i + 1, halves, with their signs. */
+static uint32_t pair(const struct form *form, lanes words, unsigned lane, unsigned i, bool is_b)
+{
+    uint32_t low = form->neg >> is_b & 1 ? 0x8000 : 0, high = form->neg_hi >> is_b & 1 ? 0x80000000 : 0;
+    return words[lane][i + (is_b ? 8 : 0)] ^ low ^ high;
 }
 
 /* Where element (row, column) of C and D lies: the lane, and which of its registers. */
@@ -117,22 +147,31 @@ static void place(unsigned wave_size, unsigned row, unsigned column, unsigned *l
     *lane = row % rows_in_register * N + column;
 }
 
-static double addend(const struct matrix_case *c, const struct form *form, uint32_t word)
+/* The bits of C's element: an inline constant is one of its type, an integer one its bits. */
+static uint32_t addend(const struct matrix_case *c, const struct form *form, uint32_t word)
 {
-    unsigned shift = form->op_sel & 4 ? 16 : 0;
-    if (form->constant) { /* 1.0 or 2 */
-        double value = form->constant == 242 ? (c->sum == I32 ? (double)0x3f800000 : 1.0) : 2.0;
-        if (form->constant == 130 && c->sum != I32) /* an integer constant is that bit pattern */
-            value = 0;
-        return c->sum != I32 && form->neg & 4 ? -value : value;
-    }
+    bool is_narrow = c->sum == F16 || c->sum == BF16;
+    uint32_t sign = is_narrow ? 0x8000 : 0x80000000,
+             bits = is_narrow ? word >> (form->op_sel & 4 ? 16 : 0) & 0xffff : word;
+    if (form->constant == 242)
+        bits = c->sum == F16 ? 0x3c00 : c->sum == BF16 ? 0x3f80 : 0x3f800000;
+    else if (form->constant)
+        bits = (uint32_t)form->constant - 128;
     if (c->sum == I32)
-        return (int32_t)word;
-    double value = c->sum == F32   ? (double)f32_of(word)
-                   : c->sum == F16 ? (double)f16_of(word >> shift & 0xffff)
-                                   : (double)f32_of((uint64_t)(word >> shift & 0xffff) << 16);
-    value = form->neg_hi & 4 ? fabs(value) : value;
-    return form->neg & 4 ? -value : value;
+        return bits;
+    bits = form->neg_hi & 4 ? bits & ~sign : bits;
+    return form->neg & 4 ? bits ^ sign : bits;
+}
+
+static uint32_t integer_sum(const struct matrix_case *c, const struct form *form, lanes words, unsigned row,
+                            unsigned column, uint32_t addend_bits)
+{
+    int64_t sum = (int32_t)addend_bits;
+    for (unsigned k = 0; k < N; k++)
+        sum += factor(c, form, words, row, k, false) * factor(c, form, words, column, k, true);
+    if (form->clamp)
+        sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+    return (uint32_t)sum;
 }
 
 static uint32_t expected_word(const struct matrix_case *c, const struct form *form, lanes words, unsigned row,
@@ -140,19 +179,17 @@ static uint32_t expected_word(const struct matrix_case *c, const struct form *fo
 {
     unsigned lane, reg;
     place(form->wave_size, row, column, &lane, &reg);
-    double sum = addend(c, form, words[lane][16 + reg]);
-    uint32_t was = words[lane][24 + reg];
-    for (unsigned k = 0; k < N; k++)
-        sum += factor(c, form, words, row, k, false) * factor(c, form, words, column, k, true);
-    if (c->sum == I32) {
-        if (form->clamp)
-            sum = fmin(fmax(sum, -0x1p31), 0x1p31 - 1);
-        return (uint32_t)(int64_t)sum;
+    uint32_t sum = addend(c, form, words[lane][16 + reg]), was = words[lane][24 + reg];
+    if (c->sum == I32)
+        return integer_sum(c, form, words, row, column, sum);
+    for (unsigned i = 0; i < N / 2; i++) {
+        uint32_t a = pair(form, words, row, i, false), b = pair(form, words, column, i, true);
+        sum = c->sum == F32 ? dot2_of(a, b, sum, c->factor == BF16, DOT2_SINGLE, false)
+                            : dot2_narrow(a, b, sum, c->factor == BF16, form->keep_finite);
     }
-    uint32_t bits = small_bits((int)sum, c->sum);
     if (c->sum == F32)
-        return bits;
-    return form->op_sel & 4 ? (was & 0xffff) | bits << 16 : (was & 0xffff0000u) | bits;
+        return sum;
+    return form->op_sel & 4 ? (was & 0xffff) | sum << 16 : (was & 0xffff0000u) | sum;
 }
 
 static void put(struct exec_machine *machine, const struct matrix_case *c, const struct form *form,
@@ -173,7 +210,9 @@ static void put(struct exec_machine *machine, const struct matrix_case *c, const
     for (unsigned lane = 0; lane < form->wave_size; lane++)
         memcpy(machine->memory + EXEC_DATA + lane * LANE_BYTES, words[lane], sizeof words[lane]);
     machine->dispatch.group_size[0] = machine->dispatch.wave_size = form->wave_size;
-    machine->dispatch.rsrc1 |= 15; /* 128 registers, or 64 in wave64 */
+    /* 128 registers, or 64 in wave64; FP16_OVFL */
+    machine->dispatch.rsrc1 =
+        (machine->dispatch.rsrc1 & ~(1u << 26)) | 15 | (uint32_t)form->keep_finite << 26;
 }
 
 static bool check_round(struct exec_machine *machine, const struct matrix_case *c, const struct form *form,
@@ -211,7 +250,7 @@ static bool check_case(struct exec_machine *machine, const struct matrix_case *c
     struct bw_rng rng = {.state = c->op};
     bool is_integer = c->sum == I32, is_half = c->sum == F16 || c->sum == BF16;
     for (unsigned round = 0; round < ROUNDS; round++) {
-        unsigned constant = round % 4 == 3 ? (unsigned)bw_rng_below(&rng, 2) : 2;
+        int constant = round % 4 != 3 ? 0 : bw_rng_below(&rng, 2) ? 242 : 130;
         struct form form = {
             .wave_size = round & 1 ? 64 : 32,
             .exec = round < 4 ? ~0ull : bw_rng_next(&rng),
@@ -219,9 +258,8 @@ static bool check_case(struct exec_machine *machine, const struct matrix_case *c
             .neg_hi = (uint8_t)bw_rng_below(&rng, is_integer ? 1 : 8),
             .op_sel = is_half ? (uint8_t)(bw_rng_below(&rng, 2) << 2) : 0,
             .clamp = clamps,
-            .constant = constant == 0                 ? 242
-                        : constant == 1 && is_integer ? 130
-                                                      : 0,
+            .keep_finite = bw_rng_below(&rng, 2),
+            .constant = constant,
         };
         if (!check_round(machine, c, &form, round))
             return false;
@@ -234,7 +272,7 @@ static bool run_matrices(struct exec_machine *machine)
     bool ok = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bool right = check_case(machine, &cases[i], false);
-        if (right && cases[i].sum == I32)
+        if (right)
             ops_prove(cases[i].op);
         ok = right && ok;
     }

@@ -236,7 +236,7 @@ static inline void doc_write(struct doc *doc)
              "cases and random "
              "operands; `unit.mock.isa.fidelity` fails when a label says more, or less, than the tests do, "
              "and when this file "
-             "says something else. Nothing here was compared with silicon.");
+             "says something else. No board was at hand: nothing here ran on silicon.");
     bw_text_add(text, "\n");
     static const char *const meanings[] = {
         "**bit-proved**: every bit of results, masks and of what must not change equals the reference.",

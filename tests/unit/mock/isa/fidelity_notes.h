@@ -16,28 +16,20 @@ struct fidelity_note {
 };
 
 static const struct fidelity_note fidelity_notes[] = {
-    {"V_DOT2_F32_F16 V_DOT2ACC_F32_F16 V_DOT2_F32_BF16 V_DOT2_F16_F16 V_DOT2_BF16_BF16",
-     "Two editions of the ISA document add the products in different orders, and neither says where it "
-     "rounds. Here: "
-     "high product first, one rounding each.",
-     false},
-    {"V_WMMA_*",
-     "The order of the sixteen products and where the sum is rounded are not documented. Layout, signs, "
-     "op_sel and "
-     "constants are compared with sums that are exact in every order.",
-     false},
-    {"V_DIV_SCALE_* V_DIV_FMAS_* V_DIV_FIXUP_*",
-     "The ISA document contradicts itself (scaling by 2^32 or by 2^64, and which way) and does not define "
-     "the constants "
-     "of underflow and overflow. The whole sequence, with the operations between, is compared: its quotients "
-     "are "
-     "correctly rounded.",
+    {"V_DOT2_F16_F16 V_DOT2_BF16_BF16",
+     "Taken to be one step of WMMA's sum, which was measured; of these operations nobody published "
+     "measurements.",
      false},
     {"V_FRACT_F16",
-     "Whether the result is kept below one, as in the other two types, is not documented. Here it is.",
+     "Whether the result is kept below one, as in the other two types, is not documented. Here it is; "
+     "measured on gfx1201 "
+     "only.",
      false},
     {"V_CVT_PK_I16_F32 V_CVT_PK_U16_F32 V_CVT_PK_U8_F32",
-     "Whether they cut or round is not documented. Here they cut.", false},
+     "Whether they cut or round is not documented. Here the first two cut and the last rounds as MODE says; "
+     "measured on "
+     "gfx1201 only.",
+     false},
     {"S_SENDMSG* S_TRAP S_SETHALT S_RFE_B64 S_ENDPGM_SAVED S_SETKILL S_WAIT_EVENT S_CBRANCH_CDBG* S_CODE_END",
      "They talk to what surrounds a wave: the trap handler, the debugger, the graphics pipeline.", false},
     {"DS_SWIZZLE_B32",
@@ -47,7 +39,6 @@ static const struct fidelity_note fidelity_notes[] = {
      false},
     {"S_BARRIER", "Compared by kernels of several waves, not by one operation.", false},
     {"S_GL1_INV S_DCACHE_INV BUFFER_GL*_INV", "There is no cache to invalidate.", true},
-    {"V_TRIG_PREOP_F64", "No reference test of this operation yet.", false},
     {"DS_* FLAT_* BUFFER_*", "No reference test of this operation yet; compiled kernels use many of them.",
      true},
 };
@@ -62,7 +53,6 @@ struct fidelity_refusal {
 };
 
 #define ROUND_HALVES_UP 0xb9800881, 1 /* s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 1 */
-#define FP16_OVFL       0xb98005c1, 1 /* s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1 */
 static const struct fidelity_refusal fidelity_refusals[] = {
     {"normalised conversions where MODE does not round to nearest: whether they follow MODE is not "
      "documented",
@@ -77,13 +67,14 @@ static const struct fidelity_refusal fidelity_refusals[] = {
      BW_ISA_UNSUPPORTED,
      32,
      {0xcc200000, 0x0c0a02f2}},
-    {"V_DOT2_F16_F16 under FP16_OVFL", BW_ISA_UNSUPPORTED, 32, {FP16_OVFL, 0xd6660000, 0x040e0501}},
-    {"V_WMMA_F16 under FP16_OVFL", BW_ISA_UNSUPPORTED, 32, {FP16_OVFL, 0xcc424018, 0x1c421100}},
-    {"V_DOT2_F32_F16 and V_PK_FMAC_F16 with an inline constant: documents contradict each other on its high "
-     "half",
+    {"neg_hi on the third operand of V_DOT2_F32_*: what it does to a single is not documented",
      BW_ISA_UNSUPPORTED,
      32,
-     {0xcc134000, 0x1c09e501}},
+     {0xcc134400, 0x1c0e0501}},
+    {"V_PK_FMAC_F16 with an inline constant: documents contradict each other on its high half",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0x780002f2}},
     {"abs and neg of DPP on packed halves: which half they mean is not documented",
      BW_ISA_UNSUPPORTED,
      32,
@@ -142,7 +133,17 @@ static const char *const fidelity_readings[] = {
     "NaN results of arithmetic are compared as \"a NaN\": which payload survives is not documented. "
     "Operations that hand a "
     "source on are compared bit for bit.",
-    "Output modifiers (omod) whose result is denormal, and the sign of flushed results, are not compared.",
+    "Measured on gfx1100 and published with AMD's rocjitsu (ROCm/rocm-systems, emulation/rocjitsu), and "
+    "followed: how "
+    "V_DOT2_F32_* and WMMA cut, add and round; the thresholds and roundings of V_DIV_SCALE, V_DIV_FMAS and "
+    "V_DIV_FIXUP; "
+    "that V_TRIG_PREOP_F64 knows 1184 bits of 2/pi, not 1201, and cuts.",
+    "Output modifiers (omod): denormals become +0, halving the smallest normal number gives a zero of its "
+    "sign, overflow "
+    "follows MODE and FP16_OVFL. Measured on gfx1010, gfx1030 and gfx1201, in part on gfx1100 (same source).",
+    "V_CVT_FLOOR_I32_F32 and V_CVT_NEAREST_I32_F32 of a NaN give 0, as documented; gfx1201 was measured to "
+    "give the bound "
+    "of the NaN's sign.",
     "Bits of carry-out masks that belong to lanes that are off are not compared; those of comparisons are "
     "(zero).",
     "V_CMP_CLASS and V_CMPX_CLASS see denormals whatever MODE says. Compared in the default mode only, with "
