@@ -39,7 +39,13 @@ enum {
     BW_BUFFER_OFFSET = 1 << 21,
 };
 /* uop->f of a buffer uop: an element or an atomic operation, which have the low byte, and where addresses
- * come from. */
+ * come from. With a data format: how many components, in registers of which kind, and the format's number, 0
+ * when the descriptor has it. */
+#define BW_BUFFER_FORMAT_CODE(count, format) ((count) | (format) << 8)
+enum {
+    BW_BUFFER_D16 = 1 << 3,    /* two components a register */
+    BW_BUFFER_D16_HI = 1 << 4, /* one, in the high half */
+};
 
 struct bw_wave;
 struct bw_uop;

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "mock/isa/atomic.h"
+#include "mock/isa/format.h"
 #include "mock/isa/memory.h"
 #include "mock/isa/uops.h"
 
@@ -24,6 +25,8 @@ struct buffer {
     bool adds_lane;
     bool is_unbound;  /* loads return 0, stores are ignored */
     bool is_mismatch; /* no buffer at all: the instruction is ignored */
+    const struct bw_format *format;
+    uint8_t select[BW_FORMAT_COMPONENTS]; /* which component each register gets: DST_SEL */
 };
 
 /* False on a fault. */
@@ -42,6 +45,9 @@ static bool read_descriptor(struct bw_wave *wave, const struct bw_uop *uop, int3
     buffer->oob = (enum oob_select)bw_field(words[3], 28, 29);
     buffer->is_unbound = format == 0 && !buffer->adds_lane;
     buffer->is_mismatch = bw_field(words[3], 30, 31) != 0;
+    buffer->format = &bw_formats[format];
+    for (unsigned i = 0; i < BW_FORMAT_COMPONENTS; i++)
+        buffer->select[i] = (uint8_t)bw_field(words[3], 3 * i, 3 * i + 2);
     if (swizzle != 2)
         return true;
     bw_wave_fault(wave, uop, BW_ISA_UNSUPPORTED, buffer->base, 0, 0);
@@ -201,9 +207,150 @@ static const struct bw_uop *x_BUFFER_ATOMIC(struct bw_wave *wave, const struct b
     return uop + 1;
 }
 
+enum { SELECT_0, SELECT_1, SELECT_X = 4 };
+
+/* MTBUF names the format itself, and takes its components as they are. */
+static bool read_typed_descriptor(struct bw_wave *wave, const struct bw_uop *uop, int32_t soffset,
+                                  struct buffer *buffer)
+{
+    unsigned format = (unsigned)uop->f >> 8 & (BW_FORMATS - 1);
+    if (!read_descriptor(wave, uop, soffset, buffer))
+        return false;
+    if (!format) {
+        buffer->is_unbound = buffer->is_unbound || !buffer->format->bits[0];
+        return true;
+    }
+    buffer->is_unbound = false;
+    buffer->format = &bw_formats[format];
+    for (unsigned i = 0; i < BW_FORMAT_COMPONENTS; i++)
+        buffer->select[i] = (uint8_t)(SELECT_X + i);
+    return true;
+}
+
+/* Where the lane's element lies, checked whole; *inside says whether it lies in the buffer. False on a fault.
+ */
+static bool typed_place(struct bw_wave *wave, const struct bw_uop *uop, const struct buffer *buffer,
+                        unsigned lane, enum bw_isa_access access, uint64_t *va, bool *inside)
+{
+    struct place place = place_of(wave, uop, buffer, lane);
+    unsigned bytes = bw_format_bytes(buffer->format), alignment = bytes < 4 ? bytes : 4;
+    *inside = !buffer->is_unbound && is_inside(buffer, place, bytes);
+    *va = address_of(buffer, place);
+    if (!*inside)
+        return true;
+    if (*va % alignment) {
+        bw_wave_fault(wave, uop, BW_ISA_MISALIGNED, *va, access, bw_wave_lane(uop, lane));
+        return false;
+    }
+    return stays_together(wave, uop, buffer, place, bytes, lane);
+}
+
+static uint32_t selected(const struct buffer *buffer, unsigned i, const uint32_t components[4], bool inside)
+{
+    uint32_t one = bw_format_is_float(buffer->format) ? 0x3f800000 : 1;
+    if (buffer->is_unbound)
+        return 0;
+    if (buffer->select[i] == SELECT_1)
+        return one;
+    return inside && buffer->select[i] >= SELECT_X ? components[buffer->select[i] - SELECT_X] : 0;
+}
+
+/* Component i of the lane's registers: two to a register in D16, of which the high half may be the only one.
+ */
+static void write_component(struct bw_wave *wave, const struct bw_uop *uop, const struct buffer *buffer,
+                            unsigned lane, unsigned i, uint32_t value)
+{
+    uint32_t *d = BW_AT(uint32_t, wave, uop->d) + lane;
+    if (!(uop->f & (BW_BUFFER_D16 | BW_BUFFER_D16_HI))) {
+        d[i * BW_LANES] = value;
+        return;
+    }
+    unsigned shift = uop->f & BW_BUFFER_D16_HI || i % 2 ? 16 : 0;
+    uint32_t *half = &d[i / 2 * BW_LANES];
+    *half = (*half & ~(0xffffu << shift)) | (uint32_t)bw_format_narrow(buffer->format, value) << shift;
+}
+
+static const struct bw_uop *x_BUFFER_LOAD_FORMAT(struct bw_wave *wave, const struct bw_uop *uop)
+{
+    uint32_t exec = *BW_AT(const uint32_t, wave, uop->x), loaded[BW_LANES][BW_FORMAT_COMPONENTS];
+    unsigned count = (unsigned)uop->f & 7;
+    struct buffer buffer;
+    if (!read_typed_descriptor(wave, uop, uop->b, &buffer))
+        return NULL;
+    if (buffer.is_mismatch)
+        return uop + 1;
+    for (uint32_t rest = exec; rest; rest &= rest - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(rest);
+        uint32_t components[BW_FORMAT_COMPONENTS] = {0};
+        uint8_t element[16];
+        bool inside;
+        uint64_t va;
+        if (!typed_place(wave, uop, &buffer, lane, BW_ISA_READ, &va, &inside))
+            return NULL;
+        if (inside) {
+            if (!bw_move_mapped(wave, uop, va, lane, bw_format_bytes(buffer.format), BW_ISA_READ, element))
+                return NULL;
+            bw_format_load(buffer.format, element, components);
+        }
+        for (unsigned i = 0; i < count; i++)
+            loaded[lane][i] = selected(&buffer, i, components, inside);
+    }
+    for (uint32_t rest = exec; rest; rest &= rest - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(rest);
+        for (unsigned i = 0; i < count; i++)
+            write_component(wave, uop, &buffer, lane, i, loaded[lane][i]);
+    }
+    return uop + 1;
+}
+
+/* The components of an element in memory, of which the instruction may give fewer: the first stands for
+ * those. */
+static void given_components(const struct bw_wave *wave, const struct bw_uop *uop,
+                             const struct buffer *buffer, unsigned lane, uint32_t components[4])
+{
+    const uint32_t *data = BW_AT(const uint32_t, wave, uop->b) + lane;
+    unsigned count = (unsigned)uop->f & 7;
+    memset(components, 0, BW_FORMAT_COMPONENTS * sizeof components[0]);
+    for (unsigned i = BW_FORMAT_COMPONENTS; i-- > 0;) {
+        unsigned from = i < count ? i : 0, shift = uop->f & BW_BUFFER_D16_HI || from % 2 ? 16 : 0;
+        bool is_half = uop->f & (BW_BUFFER_D16 | BW_BUFFER_D16_HI);
+        uint32_t value = is_half
+                             ? bw_format_widen(buffer->format, (uint16_t)(data[from / 2 * BW_LANES] >> shift))
+                             : data[from * BW_LANES];
+        if (buffer->select[i] >= SELECT_X)
+            components[buffer->select[i] - SELECT_X] = value;
+    }
+}
+
+static const struct bw_uop *x_BUFFER_STORE_FORMAT(struct bw_wave *wave, const struct bw_uop *uop)
+{
+    struct buffer buffer;
+    if (!read_typed_descriptor(wave, uop, uop->d, &buffer))
+        return NULL;
+    if (buffer.is_mismatch)
+        return uop + 1;
+    for (uint32_t rest = *BW_AT(const uint32_t, wave, uop->x); rest; rest &= rest - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(rest);
+        uint32_t components[BW_FORMAT_COMPONENTS];
+        uint8_t element[16];
+        bool inside;
+        uint64_t va;
+        if (!typed_place(wave, uop, &buffer, lane, BW_ISA_WRITE, &va, &inside))
+            return NULL;
+        given_components(wave, uop, &buffer, lane, components);
+        bw_format_store(buffer.format, components, element);
+        if (inside &&
+            !bw_move_mapped(wave, uop, va, lane, bw_format_bytes(buffer.format), BW_ISA_WRITE, element))
+            return NULL;
+    }
+    return uop + 1;
+}
+
 static const struct bw_uop_row rows[] = {
     {BW_UOP_BUFFER_LOAD, x_BUFFER_LOAD},
     {BW_UOP_BUFFER_STORE, x_BUFFER_STORE},
     {BW_UOP_BUFFER_ATOMIC, x_BUFFER_ATOMIC},
+    {BW_UOP_BUFFER_LOAD_FORMAT, x_BUFFER_LOAD_FORMAT},
+    {BW_UOP_BUFFER_STORE_FORMAT, x_BUFFER_STORE_FORMAT},
 };
 const struct bw_uop_table bw_plain_buffer = {rows, sizeof rows / sizeof rows[0]};

@@ -252,6 +252,8 @@ static bool decode_long(struct bw_decode_cursor *c, uint32_t word, struct bw_ins
         return bw_decode_flat(c, word, inst);
     case 0x38:
         return bw_decode_mubuf(c, word, inst);
+    case 0x3a:
+        return bw_decode_mtbuf(c, word, inst);
     case 0x3d:
         return bw_decode_smem(c, word, inst);
     default:

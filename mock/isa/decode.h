@@ -23,10 +23,10 @@ enum {
     AT_DS = AT_VOPD + 32,
     AT_FLAT = AT_DS + 256,
     AT_MUBUF = AT_FLAT + 128,
-    AT_END = AT_MUBUF + 256
+    AT_MTBUF = AT_MUBUF + 256,
+    AT_END = AT_MTBUF + 16
 };
 
-/* Source codes with a meaning of their own, and the sizes of the register files. */
 /* Source codes with a meaning of their own, and the sizes of the register files. */
 enum {
     SRC_DPP8 = 233,
@@ -46,7 +46,7 @@ struct bw_decode_cursor {
     uint64_t code_bytes;
     unsigned bytes;     /* consumed */
     bool literal_read;  /* an instruction has one literal, however many operands name it */
-    bool allow_literal; /* false in MUBUF */
+    bool allow_literal; /* false in MUBUF and MTBUF */
     bool failed;
 };
 
@@ -78,5 +78,6 @@ bool bw_decode_vopd(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *i
 bool bw_decode_ds(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 bool bw_decode_flat(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
+bool bw_decode_mtbuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 
 #endif

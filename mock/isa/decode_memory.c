@@ -1,4 +1,4 @@
-/* SMEM, DS, FLAT and MUBUF of gfx11. RDNA3 Shader ISA document, sections 15.2, 15.5 to 15.8. */
+/* SMEM, DS, FLAT, MUBUF and MTBUF of gfx11. RDNA3 Shader ISA document, sections 15.2, 15.5 to 15.8. */
 #include "mock/isa/decode.h"
 
 #include <assert.h>
@@ -120,7 +120,7 @@ bool bw_decode_flat(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *i
     return !c->failed;
 }
 
-static void mubuf_address(struct bw_decode_cursor *c, struct bw_inst *inst, uint32_t high)
+static void buffer_address(struct bw_decode_cursor *c, struct bw_inst *inst, uint32_t high)
 {
     unsigned vaddr = bw_field(high, 0, 7);
     if (inst->idxen && inst->offen)
@@ -131,12 +131,9 @@ static void mubuf_address(struct bw_decode_cursor *c, struct bw_inst *inst, uint
     bw_decode_scalar_source(c, inst, &inst->src[3], BW_T_B32, bw_field(high, 24, 31));
 }
 
-bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
+/* What MUBUF and MTBUF have in common. */
+static uint32_t buffer_fields(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
 {
-    const struct bw_gfx11_op_row *row =
-        bw_decode_begin(inst, AT_MUBUF + bw_field(word, 18, 25), BW_GFX11_MUBUF);
-    if (!row)
-        return false;
     uint32_t high = bw_decode_take_dword(c);
     c->allow_literal = false;
     inst->offset = (int32_t)bw_field(word, 0, 11);
@@ -146,14 +143,12 @@ bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *
     inst->tfe = bw_field(high, 21, 21);
     inst->offen = bw_field(high, 22, 22);
     inst->idxen = bw_field(high, 23, 23);
-    if (row->src[2].type == BW_T_NONE) { /* cache invalidation: no operands, fields ignored */
-        bw_decode_expect_zero(c, inst->dlc | inst->glc | inst->tfe | inst->offen | inst->idxen);
-        return !c->failed;
-    }
-    mubuf_address(c, inst, high);
-    bool lds = row->dst.type == BW_T_NONE && row->src[1].type == BW_T_NONE;
-    if (row->flags & BW_GFX11_F_ATOMIC || lds)
-        bw_decode_expect_zero(c, inst->tfe);
+    return high;
+}
+
+static bool buffer_data(struct bw_decode_cursor *c, struct bw_inst *inst, const struct bw_gfx11_op_row *row,
+                        uint32_t high)
+{
     unsigned vdata = bw_field(high, 8, 15);
     if (row->src[1].type != BW_T_NONE)
         bw_decode_vgpr(c, &inst->src[1], row->src[1].type, vdata);
@@ -165,4 +160,35 @@ bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *
             bw_decode_refuse(c);
     }
     return !c->failed;
+}
+
+bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
+{
+    const struct bw_gfx11_op_row *row =
+        bw_decode_begin(inst, AT_MUBUF + bw_field(word, 18, 25), BW_GFX11_MUBUF);
+    if (!row)
+        return false;
+    uint32_t high = buffer_fields(c, word, inst);
+    if (row->src[2].type == BW_T_NONE) { /* cache invalidation: no operands, fields ignored */
+        bw_decode_expect_zero(c, inst->dlc | inst->glc | inst->tfe | inst->offen | inst->idxen);
+        return !c->failed;
+    }
+    buffer_address(c, inst, high);
+    bool lds = row->dst.type == BW_T_NONE && row->src[1].type == BW_T_NONE;
+    if (row->flags & BW_GFX11_F_ATOMIC || lds)
+        bw_decode_expect_zero(c, inst->tfe);
+    return buffer_data(c, inst, row, high);
+}
+
+bool bw_decode_mtbuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
+{
+    const struct bw_gfx11_op_row *row =
+        bw_decode_begin(inst, AT_MTBUF + bw_field(word, 15, 18), BW_GFX11_MTBUF);
+    if (!row)
+        return false;
+    uint32_t high = buffer_fields(c, word, inst);
+    inst->data_format = (uint8_t)bw_field(word, 19, 25);
+    bw_decode_expect_zero(c, inst->tfe); /* LLVM knows none */
+    buffer_address(c, inst, high);
+    return buffer_data(c, inst, row, high);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "mock/isa/format.h"
 
 static void print_tuple(const char *file, unsigned index, unsigned dwords, struct bw_text *text)
 {
@@ -413,7 +414,17 @@ static void print_flat(struct printer *p, const struct bw_gfx11_op_row *row)
     print_cache_bits(inst, p->text);
 }
 
-static void print_mubuf(struct printer *p, const struct bw_gfx11_op_row *row)
+/* LLVM leaves its own default out. */
+static void print_data_format(const struct bw_inst *inst, struct bw_text *text)
+{
+    enum { LLVM_DEFAULT = 1 };
+    if (inst->data_format >= BW_FORMATS)
+        bw_text_add(text, " format:%u", inst->data_format);
+    else if (inst->data_format != LLVM_DEFAULT)
+        bw_text_add(text, " format:[BUF_FMT_%s]", bw_formats[inst->data_format].name);
+}
+
+static void print_buffer(struct printer *p, const struct bw_gfx11_op_row *row)
 {
     const struct bw_inst *inst = p->inst;
     bw_text_add(p->text, "%s", row->name);
@@ -426,6 +437,8 @@ static void print_mubuf(struct printer *p, const struct bw_gfx11_op_row *row)
     print_next(p, &inst->src[0]);
     print_next(p, &inst->src[2]);
     print_next(p, &inst->src[3]);
+    if (inst->format == BW_GFX11_MTBUF)
+        print_data_format(inst, p->text);
     bw_text_add(p->text, "%s%s", inst->idxen ? " idxen" : "", inst->offen ? " offen" : "");
     if (inst->offset)
         bw_text_add(p->text, " offset:%d", inst->offset);
@@ -461,7 +474,8 @@ void bw_gfx11_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *tex
         print_flat(&p, row);
         break;
     case BW_GFX11_MUBUF:
-        print_mubuf(&p, row);
+    case BW_GFX11_MTBUF:
+        print_buffer(&p, row);
         break;
     default:
         print_scalar(&p, row);

@@ -33,6 +33,7 @@ enum bw_gfx11_format {
     BW_GFX11_DS,
     BW_GFX11_FLAT, /* flat, global and scratch: struct bw_inst.segment */
     BW_GFX11_MUBUF,
+    BW_GFX11_MTBUF,
     BW_GFX11_FORMAT_COUNT
 };
 
@@ -198,8 +199,8 @@ struct bw_inst {
     struct bw_operand dst;
     struct bw_operand sdst; /* VOP3SD and the carry-out of VOP2: which register takes the lane mask */
     /* VALU, SALU: sources in order. SMEM: base, soffset. DS: address, data0, data1. FLAT: address (NONE when
-     * scratch has none), data, saddr (NONE when off). MUBUF: vaddr, data, descriptor, soffset. Atomics: dst
-     * is NONE without return. */
+     * scratch has none), data, saddr (NONE when off). MUBUF, MTBUF: vaddr, data, descriptor, soffset.
+     * Atomics: dst is NONE without return. */
     struct bw_operand src[4];
     uint32_t literal;
 
@@ -221,6 +222,7 @@ struct bw_inst {
     uint8_t segment; /* enum bw_gfx11_segment */
     bool glc, slc, dlc;
     bool gds, tfe, offen, idxen;
+    uint8_t data_format; /* MTBUF: 0..127, format.h has those below 64 */
     int32_t offset; /* bytes, sign-extended where the format is signed; DS with two offsets: offset0 | offset1
                        << 8 */
 

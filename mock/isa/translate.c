@@ -280,6 +280,7 @@ static void translate_format(struct bw_translator *t)
     case BW_GFX11_DS:
     case BW_GFX11_FLAT:
     case BW_GFX11_MUBUF:
+    case BW_GFX11_MTBUF:
         bw_translate_memory(t);
         break;
     default:

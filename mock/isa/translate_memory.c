@@ -1,6 +1,7 @@
-/* SMEM, FLAT, DS, MUBUF. */
+/* SMEM, FLAT, DS, MUBUF, MTBUF. */
 #include "base/bits.h"
 #include "mock/isa/atomic.h"
+#include "mock/isa/format.h"
 #include "mock/isa/memory.h"
 #include "mock/isa/translate.h"
 
@@ -352,12 +353,38 @@ static int32_t buffer_element(unsigned op)
     return -1;
 }
 
+/* The typed ones stand in runs of X, XY, XYZ, XYZW. uop->f of those and of the two for high halves; 0: not
+ * typed. */
+static int32_t typed_code(const struct bw_inst *inst)
+{
+    static const struct {
+        uint16_t first;
+        int32_t kind;
+    } runs[] = {
+        {BW_GFX11_BUFFER_LOAD_FORMAT_X, 0},
+        {BW_GFX11_BUFFER_STORE_FORMAT_X, 0},
+        {BW_GFX11_BUFFER_LOAD_D16_FORMAT_X, BW_BUFFER_D16},
+        {BW_GFX11_BUFFER_STORE_D16_FORMAT_X, BW_BUFFER_D16},
+        {BW_GFX11_TBUFFER_LOAD_FORMAT_X, 0},
+        {BW_GFX11_TBUFFER_STORE_FORMAT_X, 0},
+        {BW_GFX11_TBUFFER_LOAD_D16_FORMAT_X, BW_BUFFER_D16},
+        {BW_GFX11_TBUFFER_STORE_D16_FORMAT_X, BW_BUFFER_D16},
+    };
+    if (inst->op == BW_GFX11_BUFFER_LOAD_D16_HI_FORMAT_X || inst->op == BW_GFX11_BUFFER_STORE_D16_HI_FORMAT_X)
+        return BW_BUFFER_FORMAT_CODE(1, 0) | BW_BUFFER_D16_HI;
+    for (size_t i = 0; i < BW_COUNT_OF(runs); i++) {
+        if (inst->op >= runs[i].first && inst->op < runs[i].first + BW_FORMAT_COMPONENTS)
+            return BW_BUFFER_FORMAT_CODE(inst->op - runs[i].first + 1, inst->data_format) | runs[i].kind;
+    }
+    return 0;
+}
+
 /* Where the operands stand: buffer.c. */
 static void emit_buffer_half(struct bw_translator *t, const struct atomic_row *atomic)
 {
     const struct bw_inst *inst = t->inst;
     struct bw_uop operands = {.c = bw_scalar_source(t, &inst->src[2]), .g = inst->offset};
-    int32_t soffset = bw_scalar_source(t, &inst->src[3]);
+    int32_t soffset = bw_scalar_source(t, &inst->src[3]), typed = typed_code(inst);
     bool is_load = !atomic && inst->dst.kind == BW_OPERAND_VGPR;
     if (inst->src[0].kind == BW_OPERAND_VGPR)
         operands.a = bw_vector_source(t, &inst->src[0]);
@@ -365,16 +392,17 @@ static void emit_buffer_half(struct bw_translator *t, const struct atomic_row *a
     operands.d = is_load ? bw_vector_destination(t, &inst->dst) : soffset;
     operands.e = (int32_t)next_range(t);
     operands.f = (inst->idxen ? BW_BUFFER_INDEX : 0) | (inst->offen ? BW_BUFFER_OFFSET : 0);
-    if (atomic)
+    if (atomic) {
         operands.f |= BW_ATOMIC_CODE(atomic->code, BW_ADDRESS_BUFFER) |
                       (inst->dst.kind == BW_OPERAND_VGPR ? BW_ATOMIC_RETURN : 0);
-    else
+        put_operands(t, BW_UOP_BUFFER_ATOMIC, &operands);
+    } else if (typed) {
+        operands.f |= typed;
+        put_operands(t, is_load ? BW_UOP_BUFFER_LOAD_FORMAT : BW_UOP_BUFFER_STORE_FORMAT, &operands);
+    } else {
         operands.f |= buffer_element(inst->op);
-    put_operands(t,
-                 atomic    ? BW_UOP_BUFFER_ATOMIC
-                 : is_load ? BW_UOP_BUFFER_LOAD
-                           : BW_UOP_BUFFER_STORE,
-                 &operands);
+        put_operands(t, is_load ? BW_UOP_BUFFER_LOAD : BW_UOP_BUFFER_STORE, &operands);
+    }
 }
 
 /* TFE is about textures of which a part may be missing: where nothing is, the status register keeps what it
@@ -387,11 +415,13 @@ static void translate_buffer(struct bw_translator *t)
         bw_emit(t, inst->op);
         return;
     }
-    if ((!atomic && buffer_element(inst->op) < 0) || (inst->tfe && inst->dst.kind != BW_OPERAND_VGPR)) {
+    if (!atomic && !typed_code(inst) && buffer_element(inst->op) < 0)
         bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERATION);
-        return;
-    }
-    for (t->half = 0; t->half < t->code->wave_size / BW_LANES; t->half++)
+    else if (inst->tfe && inst->dst.kind != BW_OPERAND_VGPR)
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_MODIFIER);
+    else if (inst->format == BW_GFX11_MTBUF && (inst->data_format == 0 || inst->data_format >= BW_FORMATS))
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERAND);
+    for (t->half = 0; t->half < t->code->wave_size / BW_LANES && !t->refused; t->half++)
         emit_buffer_half(t, atomic);
 }
 

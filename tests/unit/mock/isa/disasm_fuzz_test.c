@@ -239,6 +239,14 @@ static struct words make_mubuf(struct bw_rng *rng)
                            scalar_source(rng) << 24 | modes << 21 | bits(rng, 5) << 16 | bits(rng, 16)}};
 }
 
+static struct words make_mtbuf(struct bw_rng *rng)
+{
+    uint32_t op = bits(rng, 4), modes = bits(rng, 2) << 1 | rarely(rng, 1, 20);
+    return (struct words){
+        {0x3au << 26 | bits(rng, 7) << 19 | op << 15 | rarely(rng, 3, 40) << 12 | rarely(rng, 12, 60),
+         scalar_source(rng) << 24 | modes << 21 | bits(rng, 5) << 16 | bits(rng, 16)}};
+}
+
 static struct words make_any(struct bw_rng *rng)
 {
     return (struct words){{bits(rng, 32), bits(rng, 32), bits(rng, 32)}};
@@ -278,8 +286,7 @@ static bool is_marked_invalid(const struct difference *d)
 static bool is_graphics_format(const struct difference *d)
 {
     uint32_t top = d->words.w[0] >> 26;
-    return top == 0x3a || top == 0x3c || top == 0x3e || d->words.w[0] >> 24 == 0xcd ||
-           d->words.w[0] >> 24 == 0xce;
+    return top == 0x3c || top == 0x3e || d->words.w[0] >> 24 == 0xcd || d->words.w[0] >> 24 == 0xce;
 }
 
 static bool is_half_register_move(const struct difference *d)
@@ -349,7 +356,7 @@ static bool is_stray_modifier(const struct difference *d)
 
 static bool is_buffer_literal(const struct difference *d)
 {
-    return d->words.w[0] >> 26 == 0x38 && d->words.w[1] >> 24 == 255;
+    return (d->words.w[0] >> 26 == 0x38 || d->words.w[0] >> 26 == 0x3a) && d->words.w[1] >> 24 == 255;
 }
 
 static bool is_refused_by_assembler(const struct difference *d)
@@ -377,8 +384,7 @@ static const struct {
     bool (*holds)(const struct difference *d);
 } known_differences[] = {
     {"LLVM's own text marks an operand or control value as invalid", is_marked_invalid},
-    {"graphics: export, image, typed buffer, parameter interpolation (not executed by compute)",
-     is_graphics_format},
+    {"graphics: export, image, parameter interpolation (not executed by compute)", is_graphics_format},
     {"v_mov_b16 on half registers, which LLVM emits only with real-true16", is_half_register_move},
     {"sources that gfx11 does not have: lds_direct, vccz, execz", is_missing_source},
     {"sext() on an integer source, which gfx11 does not have", is_integer_modifier},
@@ -388,7 +394,7 @@ static const struct {
     {"WMMA accumulator in a scalar register or literal", is_wmma_scalar_source},
     {"scalar tuple that starts at no multiple of its alignment", is_misaligned_tuple},
     {"neg or abs on a source that takes neither", is_stray_modifier},
-    {"literal as MUBUF offset", is_buffer_literal},
+    {"literal as buffer offset", is_buffer_literal},
     {"LLVM's assembler refuses what its disassembler prints", is_refused_by_assembler},
     {"alias: LLVM assembles the text to other words, which decode here", is_alias},
 };
@@ -484,6 +490,7 @@ FUZZ(vopd)
 FUZZ(ds)
 FUZZ(flat)
 FUZZ(mubuf)
+FUZZ(mtbuf)
 FUZZ(any)
 
 /* --- coverage: opcodes that LLVM accepts, and that the table has --- */
@@ -523,6 +530,7 @@ static const struct opcode_space opcode_spaces[] = {
      3,
      {AT(8, 32) | AT(12, 40) | AT(4, 56) | AT(124, 48), AT(1, 16), AT(2, 16)}},
     {"MUBUF", 0x38u << 26, 18, 256, 2, {AT(8, 32) | AT(4, 40) | AT(2, 48) | AT(128, 56), AT(1, 14)}},
+    {"MTBUF", 0x3au << 26, 15, 16, 1, {AT(8, 32) | AT(4, 40) | AT(2, 48) | AT(128, 56)}},
 };
 
 static bool accepts(const struct opcode_space *space, unsigned opcode, bool ours)
@@ -583,6 +591,7 @@ int main(void)
         {"DS", test_ds},
         {"FLAT", test_flat},
         {"MUBUF", test_mubuf},
+        {"MTBUF", test_mtbuf},
         {"any word", test_any},
     };
     if (system(LLVM_MC " --version > /dev/null 2>&1") != 0) {

@@ -39,6 +39,10 @@ static const struct fidelity_note fidelity_notes[] = {
      false},
     {"S_BARRIER", "Compared by kernels of several waves, not by one operation.", false},
     {"S_GL1_INV S_DCACHE_INV BUFFER_GL*_INV", "There is no cache to invalidate.", true},
+    {"BUFFER_*FORMAT_* TBUFFER_*",
+     "How numbers that a format does not hold are rounded is documented for D16 only; here to the nearest "
+     "even. exec_format_test.c compares every format where nothing is rounded, and at its limits.",
+     false},
     {"DS_* FLAT_* BUFFER_*", "No reference test of this operation yet; compiled kernels use many of them.",
      true},
 };
@@ -88,6 +92,10 @@ static const struct fidelity_refusal fidelity_refusals[] = {
      {0xb880f812}},
     {"S_SENDMSG_RTN other than the real time", BW_ISA_UNSUPPORTED, 32, {0xbe804c80}},
     {"GDS", BW_ISA_UNSUPPORTED, 32, {0xd8020000, 0x00000100}},
+    {"typed buffer accesses whose format is 0 or beyond the table of formats",
+     BW_ISA_UNSUPPORTED,
+     32,
+     {0xea680000, 0x80400001}},
     {"stores with TFE", BW_ISA_UNSUPPORTED, 32, {0xe0680000, 0x80600001}},
     {"more than an element of a swizzled buffer at once (must not be)",
      BW_ISA_UNSUPPORTED,
@@ -168,6 +176,12 @@ static const char *const fidelity_readings[] = {
     "buffer takes from its records in raw mode only, and leaves none when it is larger. With TFE the status "
     "register keeps "
     "what it held, for nothing is ever missing. Scalar buffer loads take 14 bits of stride.",
+    "Formats: what is stored is clamped to what its format holds, NaN becomes 0 where the format has "
+    "numbers or "
+    "integers, -0 and negative numbers become 0 where it has no sign. MTBUF takes the components as they "
+    "are, "
+    "MUBUF by DST_SEL, loads and stores alike; a component that a store does not give is the first one. An "
+    "element is aligned to its size, at most to four bytes.",
     "Integer WMMA saturates with the clamp bit, as LLVM and AMD's article on WMMA have it, though section "
     "7.2.3.1 has the "
     "bit ignored.",
@@ -183,7 +197,7 @@ static const char *const fidelity_missing[] = {
     "Exceptions of arithmetic: TRAPSTS keeps what is written, no operation raises a bit, MODE's enable bits "
     "do nothing.",
     "The trap handler: S_TRAP and S_SETHALT end the dispatch and say so.",
-    "Graphics: MIMG, VSAMPLE, EXP, LDSDIR, VINTERP, MTBUF do not decode; NGG and pixel waves do not exist.",
+    "Graphics: MIMG, VSAMPLE, EXP, LDSDIR, VINTERP do not decode; NGG and pixel waves do not exist.",
     "Code that changes while it runs, and code farther than 2 GiB from the kernel's entry: refused.",
     "What registers and LDS hold before they are written is not specified: with a seed it is a pattern of "
     "the seed, "

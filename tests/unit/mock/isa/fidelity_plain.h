@@ -73,6 +73,10 @@ static inline void plain_memory(const struct bw_gfx11_op_row *row, uint32_t word
         words[0] = 0xdc000000 | op | segment << 16;
         words[1] = 124u << 16;
         break;
+    case BW_GFX11_MTBUF: /* soffset 0 */
+        words[0] = 0xe8000000 | (uint32_t)row->opcode << 15;
+        words[1] = 0x80000000;
+        break;
     default: /* MUBUF; soffset 0 */
         words[0] = 0xe0000000 | op;
         words[1] = row->src[0].type || row->src[1].type || row->dst.type ? 0x80000000 : 0;
