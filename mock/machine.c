@@ -147,6 +147,11 @@ const char *bw_mock_arch_at(uint32_t index)
     return NULL;
 }
 
+uint64_t bw_mock_packets_executed(struct bw_sys *sys, enum bw_mock_packets kind, uint8_t opcode)
+{
+    return atomic_load(&bw_mock_of(sys)->stats.executed[kind][opcode]);
+}
+
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err)
 {
     return bw_mock_faults_add(&bw_mock_of(sys)->faults, specification, err);

@@ -179,6 +179,7 @@ struct bw_mock {
     struct {
         _Atomic uint64_t wave_instructions, waves, dispatches, packets, sdma_packets, doorbells, interrupts,
             ioctls;
+        _Atomic uint64_t executed[2][256]; /* by enum bw_mock_packets and opcode */
     } stats;
 };
 

@@ -53,6 +53,9 @@ struct bw_mock_stats {
     uint64_t wave_instructions, waves, dispatches, packets, sdma_packets, doorbells, interrupts, ioctls;
 };
 void bw_mock_stats(struct bw_sys *sys, struct bw_mock_stats *stats);
+/* How many packets of one opcode the engines have executed: what a driver's own counts are compared with. */
+enum bw_mock_packets { BW_MOCK_PACKETS_PM4, BW_MOCK_PACKETS_SDMA };
+uint64_t bw_mock_packets_executed(struct bw_sys *sys, enum bw_mock_packets kind, uint8_t opcode);
 /* The same of the machine that an open device lives in. -ENOTSUP: it is no mock. */
 struct bw_device;
 int bw_device_mock_stats(const struct bw_device *device, struct bw_mock_stats *stats);

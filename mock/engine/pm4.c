@@ -198,6 +198,8 @@ static enum bw_mock_queue_progress step(struct bw_mock_queue *queue)
     if (progress != BW_MOCK_QUEUE_MOVED)
         return progress;
     atomic_fetch_add_explicit(&queue->machine->stats.packets, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&queue->machine->stats.executed[BW_MOCK_PACKETS_PM4][packet.kind->opcode], 1,
+                              memory_order_relaxed);
     queue->wait_armed = false;
     bool chained = was_indirect && queue->indirect.va != stream.va;
     if (chained)

@@ -181,6 +181,8 @@ enum bw_mock_queue_progress bw_mock_sdma_step(struct bw_mock_queue *queue)
     if (progress != BW_MOCK_QUEUE_MOVED)
         return progress;
     atomic_fetch_add_explicit(&queue->machine->stats.sdma_packets, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&queue->machine->stats.executed[BW_MOCK_PACKETS_SDMA][packet.kind->opcode], 1,
+                              memory_order_relaxed);
     queue->retries = 0;
     if (!was_indirect && queue->in_indirect) {
         queue->in_indirect = false;
