@@ -57,7 +57,12 @@ struct bw_iface_memory {
     uint32_t flags;
 };
 
-enum bw_iface_queue_kind { BW_IFACE_QUEUE_COMPUTE_PM4, BW_IFACE_QUEUE_COMPUTE_AQL, BW_IFACE_QUEUE_SDMA };
+enum bw_iface_queue_kind {
+    BW_IFACE_QUEUE_COMPUTE_PM4,
+    BW_IFACE_QUEUE_COMPUTE_AQL,
+    BW_IFACE_QUEUE_SDMA,
+    BW_IFACE_QUEUE_SDMA_XGMI, /* on an engine for links between GPUs */
+};
 
 struct bw_iface_queue_request {
     enum bw_iface_queue_kind kind;

@@ -186,6 +186,7 @@ static int create_kernel_queue(struct bw_kfd_iface *kfd, const struct bw_iface_q
         [BW_IFACE_QUEUE_COMPUTE_PM4] = BW_KFD_QUEUE_COMPUTE,
         [BW_IFACE_QUEUE_COMPUTE_AQL] = BW_KFD_QUEUE_COMPUTE_AQL,
         [BW_IFACE_QUEUE_SDMA] = BW_KFD_QUEUE_SDMA,
+        [BW_IFACE_QUEUE_SDMA_XGMI] = BW_KFD_QUEUE_SDMA_XGMI,
     };
     assert((size_t)request->kind < BW_COUNT_OF(types));
     *args = (struct bw_kfd_create_queue_args){
@@ -210,8 +211,10 @@ static int create_kernel_queue(struct bw_kfd_iface *kfd, const struct bw_iface_q
         return 0;
     rc =
         bw_fail(err, rc, "kfd", "CREATE_QUEUE, type %u, ring of %u bytes", args->queue_type, args->ring_size);
-    if (rc == -ENOMEM && request->kind == BW_IFACE_QUEUE_SDMA)
-        bw_err_hint(err, "all SDMA queues of this GPU are taken (%u engines of %u)", kfd->node.sdma_engines,
+    bool xgmi = request->kind == BW_IFACE_QUEUE_SDMA_XGMI;
+    if (rc == -ENOMEM && (xgmi || request->kind == BW_IFACE_QUEUE_SDMA))
+        bw_err_hint(err, "all SDMA queues of this GPU are taken (%u engines of %u)",
+                    xgmi ? kfd->node.sdma_xgmi_engines : kfd->node.sdma_engines,
                     kfd->node.sdma_queues_per_engine);
     else if (rc == -EINVAL)
         bw_err_hint(err, "the kernel log says which buffer or size it refused (dynamic debug of amdgpu)");
@@ -234,7 +237,8 @@ int bw_kfd_queue_create(struct bw_iface *iface, const struct bw_iface_queue_requ
     rc = check_buffers(kfd, request, memory, err);
     if (rc)
         memory->ring = NULL; /* not marked by us */
-    if (!rc && request->kind != BW_IFACE_QUEUE_SDMA)
+    bool compute = request->kind == BW_IFACE_QUEUE_COMPUTE_PM4 || request->kind == BW_IFACE_QUEUE_COMPUTE_AQL;
+    if (!rc && compute)
         rc = create_buffers(kfd, memory, err);
     if (!rc)
         rc = create_kernel_queue(kfd, request, memory, &args, err);

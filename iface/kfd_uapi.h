@@ -17,6 +17,7 @@ enum bw_kfd_queue_type {
     BW_KFD_QUEUE_COMPUTE = 0,
     BW_KFD_QUEUE_SDMA = 1,
     BW_KFD_QUEUE_COMPUTE_AQL = 2,
+    BW_KFD_QUEUE_SDMA_XGMI = 3,
 };
 
 enum {
