@@ -18,17 +18,18 @@
 enum { BW_SYMBOL_NONE = 0xffffffff };
 struct bw_operand {
     uint32_t symbol;
-    uint64_t addend; /* or the constant */
+    bool shares_high; /* all operands of this symbol that say so have one high word at every replay */
+    uint64_t addend;  /* or the constant */
 };
 
 static inline struct bw_operand bw_operand_constant(uint64_t value)
 {
-    return (struct bw_operand){BW_SYMBOL_NONE, value};
+    return (struct bw_operand){.symbol = BW_SYMBOL_NONE, .addend = value};
 }
 
 static inline struct bw_operand bw_operand_symbol(uint32_t symbol, uint64_t addend)
 {
-    return (struct bw_operand){symbol, addend};
+    return (struct bw_operand){.symbol = symbol, .addend = addend};
 }
 
 /* words[word] |= low 32 bits of ((value + addend) >> shift) & mask, and when wide also words[word + 1] |= the
@@ -50,7 +51,8 @@ struct bw_encoder {
     uint32_t patch_count, patch_capacity;
     uint32_t packets; /* statistics: packets and cache operations emitted */
     uint32_t cache_operations;
-    int failed; /* -ENOMEM, sticky */
+    int failed;  /* -ENOMEM, sticky */
+    void *state; /* one allocation of the driver between encode_begin and the end, freed with the encoder */
 };
 
 /* In drivers/encoder.c. After a failure they do nothing; the caller looks at `failed` once at the end. */
@@ -99,11 +101,13 @@ enum bw_barrier_flags {
 
 struct bw_device_caps {
     uint32_t compute_queues, copy_queues;
-    bool user_doorbell;               /* submit rings a doorbell: no system call */
-    bool device_wait;                 /* queues can wait for a memory word */
-    bool device_wait_64;              /* ... comparing all 64 bits */
-    uint64_t copy_bytes_max;          /* of one copy packet */
-    uint32_t command_words_max;       /* of one command buffer; 0: no limit */
+    uint32_t xgmi_copy_queues;  /* of the copy queues the last ones, whose engines serve links between GPUs */
+    bool compute_copies;        /* compute queues take encode_copy, too */
+    bool user_doorbell;         /* submit rings a doorbell: no system call */
+    bool device_wait;           /* queues can wait for a memory word */
+    bool device_wait_64;        /* ... comparing all 64 bits */
+    uint64_t copy_bytes_max;    /* of one copy packet */
+    uint32_t command_words_max; /* of one command buffer; 0: no limit */
     uint32_t command_alignment_words; /* command buffers are padded to this with NOPs by encode_end */
     uint64_t timestamp_hz;
     bool host_addressable; /* the device can reach BW_BUFFER_HOST memory of any other device in the process */
@@ -143,6 +147,9 @@ struct bw_driver_ops {
                         struct bw_queue **queue, struct bw_err *err);
     void (*queue_destroy)(struct bw_queue *queue);
 
+    /* A command buffer begins: nothing is known of the queue's state, registers included. NULL: nothing to
+     * do. */
+    void (*encode_begin)(struct bw_queue *queue, struct bw_encoder *encoder);
     /* Encoders: append one operation for a queue of that kind. encode_copy returns in *done_bytes how much
      * one packet took. */
     int (*encode_kernel)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_kernel *kernel,
@@ -163,10 +170,13 @@ struct bw_driver_ops {
     /* Pads and closes the command buffer. */
     int (*encode_end)(struct bw_queue *queue, struct bw_encoder *encoder);
 
-    /* Queues the command buffer at `address` (word_count words) and rings the doorbell. No allocation, no
-     * lock, no system call when caps.user_doorbell. One thread at a time per queue. -EAGAIN: the ring is full
-     * (never overruns); the caller waits. */
+    /* Queues the command buffer at `address` (word_count words). No allocation, no lock, no system call when
+     * caps.user_doorbell. One thread at a time per queue. The device may begin with it at once or at the next
+     * flush. -EAGAIN: no room (never overruns); the caller flushes and waits. */
     int (*submit)(struct bw_queue *queue, uint64_t address, uint32_t word_count);
+    /* Rings the doorbell, or hands all that was queued to the kernel driver in one call. NULL: submit did.
+     * 0 or -errno. */
+    int (*flush)(struct bw_queue *queue);
 
     /* Changes whenever the queue moves, for hang detection: read pointer and, on a mock, packets executed and
      * waves ended. A GPU of the KFD shows its read pointer only. What never counts is that a wave executes
@@ -197,7 +207,7 @@ struct bw_device {
     struct bw_device_info info;
     struct bw_device_caps caps;
     struct bw_address_describer describer;
-    void *hcq; /* timeline, queues, allocation cache: hcq/device.c */
+    void *hcq; /* timelines, queues, allocation cache: hcq/device.c */
 };
 
 /* Programs and kernels embed these first. */

@@ -52,8 +52,8 @@ void bw_encoder_operand32(struct bw_encoder *encoder, struct bw_operand operand,
         bw_encoder_word(encoder, base | ((uint32_t)(operand.addend >> shift) & mask));
         return;
     }
-    bw_encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend, (uint8_t)shift,
-                                              false, mask});
+    bw_encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend,
+                                                 (uint8_t)shift, false, mask});
     bw_encoder_word(encoder, base);
 }
 
@@ -65,8 +65,8 @@ void bw_encoder_operand64(struct bw_encoder *encoder, struct bw_operand operand,
         bw_encoder_word(encoder, bw_hi32(operand.addend >> shift));
         return;
     }
-    bw_encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend, (uint8_t)shift,
-                                              true, UINT32_MAX});
+    bw_encoder_patch(encoder, &(struct bw_patch){encoder->count, operand.symbol, operand.addend,
+                                                 (uint8_t)shift, true, UINT32_MAX});
     bw_encoder_word(encoder, 0);
     bw_encoder_word(encoder, 0);
 }
@@ -75,5 +75,6 @@ void bw_encoder_free(struct bw_encoder *encoder)
 {
     free(encoder->words);
     free(encoder->patches);
+    free(encoder->state);
     memset(encoder, 0, sizeof *encoder);
 }

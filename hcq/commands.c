@@ -8,7 +8,7 @@ bool bw_linked_graph_command(const struct bw_linked_graph *linked, uint32_t inde
 {
     if (index >= linked->steps.count)
         return false;
-    const struct bw_step *step = &linked->steps.data[index];
+    const struct bw_step *step = &linked->steps.data[index].step;
     const struct bw_linked_queue *queue = &linked->queues[step->queue];
     const struct bw_linked_device *device = &linked->devices[queue->device];
     assert(step->host_wait || device->words);

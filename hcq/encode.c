@@ -13,6 +13,14 @@ enum {
         64, /* 256 bytes: where the strictest of our packets wants an indirect buffer to begin */
     ARGUMENT_ALIGN_WORDS = 16, /* 64 bytes: a block shares no cache line with another */
     WORDS_MAX = 1 << 28,       /* 1 GiB per instance and device */
+    /* Operations of a queue's first command buffer; each next one takes twice as many, so that they are few.
+     * The first ones run while the host still patches the others. It patches 256 in 3 us, about what a
+     * doorbell takes to start a kernel: with smaller ones a queue would start no sooner. */
+    BATCH_FIRST = 256,
+    /* Room for one operation before a command buffer is closed: more than any family's kernel or copy with
+     * signal and stamps; and for each wait. */
+    OPERATION_WORDS = 256,
+    WAIT_WORDS = 16,
 };
 
 struct coder {
@@ -71,9 +79,14 @@ static struct bw_encoder *commands_of(const struct coder *coder, uint32_t queue)
     return &coder->encoded->queues[queue].commands;
 }
 
+static const struct bw_device *device_of(const struct coder *coder, uint32_t queue)
+{
+    return queue_at(coder, queue)->hcq->owner->device;
+}
+
 static const struct bw_driver_ops *ops_of(const struct coder *coder, uint32_t queue)
 {
-    return queue_at(coder, queue)->hcq->owner->device->ops;
+    return device_of(coder, queue)->ops;
 }
 
 static void words_align(struct bw_encoder *encoder, uint32_t words)
@@ -82,37 +95,60 @@ static void words_align(struct bw_encoder *encoder, uint32_t words)
         bw_encoder_word(encoder, 0);
 }
 
-static int wait_encode(struct coder *coder, uint32_t queue, uint32_t producer, enum bw_symbol_kind base,
-                       uint64_t number)
+static int wait_encode(struct coder *coder, uint32_t queue, uint32_t producer, struct bw_operand value)
 {
-    struct bw_operand address, value;
+    struct bw_operand address;
     int rc = operand_of(coder, BW_SYMBOL_SIGNAL, producer, queue_at(coder, queue)->device, 0, &address);
-    if (!rc)
-        rc = operand_of(coder, base, producer, 0, number, &value);
     return rc ? rc
               : ops_of(coder, queue)
                     ->encode_wait(queue_at(coder, queue)->hcq->queue, commands_of(coder, queue), address,
                                   value);
 }
 
+/* As symbols number it. */
+static uint32_t queue_symbol(const struct coder *coder, uint32_t queue)
+{
+    return bw_symbol_queue(queue_at(coder, queue)->device, queue_at(coder, queue)->hcq->number);
+}
+
+/* For signal `number` that a queue of the plan writes in this replay. */
+static int signal_wait_encode(struct coder *coder, uint32_t queue, uint32_t producer, uint32_t number)
+{
+    struct bw_operand value;
+    int rc = operand_of(coder, BW_SYMBOL_BASE, producer, 0, number, &value);
+    return rc ? rc : wait_encode(coder, queue, queue_symbol(coder, producer), value);
+}
+
+static int signal_write_encode(struct coder *coder, uint32_t queue, uint32_t number, bool interrupt)
+{
+    struct bw_operand address, value;
+    int rc = operand_of(coder, BW_SYMBOL_SIGNAL, queue_symbol(coder, queue), queue_at(coder, queue)->device,
+                        0, &address);
+    if (!rc)
+        rc = operand_of(coder, BW_SYMBOL_BASE, queue, 0, number, &value);
+    return rc ? rc
+              : ops_of(coder, queue)
+                    ->encode_signal(queue_at(coder, queue)->hcq->queue, commands_of(coder, queue), address,
+                                    value, interrupt);
+}
+
 static int signal_encode(struct coder *coder, const struct bw_operation *operation)
 {
-    struct bw_plan_queue *queue = queue_at(coder, operation->queue);
-    struct bw_operand address, value;
-    int rc = operand_of(coder, BW_SYMBOL_SIGNAL, operation->queue, queue->device, 0, &address);
-    if (!rc)
-        rc = operand_of(coder, BW_SYMBOL_BASE, operation->queue, 0, operation->signal_number, &value);
     coder->encoded->stats.signals++;
-    return rc ? rc
-              : ops_of(coder, operation->queue)
-                    ->encode_signal(queue->hcq->queue, commands_of(coder, operation->queue), address, value,
-                                    operation->host_signalled);
+    return signal_write_encode(coder, operation->queue, operation->signal_number, operation->host_signalled);
 }
 
 static int barrier_encode(struct coder *coder, uint32_t queue, uint32_t flags)
 {
     return ops_of(coder, queue)
         ->encode_barrier(queue_at(coder, queue)->hcq->queue, commands_of(coder, queue), flags);
+}
+
+static void begin_encode(struct coder *coder, uint32_t queue)
+{
+    words_align(commands_of(coder, queue), COMMAND_ALIGN_WORDS);
+    if (ops_of(coder, queue)->encode_begin)
+        ops_of(coder, queue)->encode_begin(queue_at(coder, queue)->hcq->queue, commands_of(coder, queue));
 }
 
 /* A queue's first command buffer opens with a barrier: against what earlier replays left running, and for
@@ -122,13 +158,15 @@ static int segment_open(struct coder *coder, uint32_t number)
     struct bw_encoded_queue *queue = &coder->encoded->queues[number];
     if (queue->open)
         return 0;
-    words_align(&queue->commands, COMMAND_ALIGN_WORDS);
+    begin_encode(coder, number);
     struct bw_step step = {.queue = number, .word = queue->commands.count};
     if (bw_vec_push(&coder->encoded->steps, step))
         return no_memory(coder);
     queue->open = (uint32_t)coder->encoded->steps.count;
     bool first = !queue->begun;
     queue->begun = true;
+    queue->batch_count = 0;
+    queue->batch_max = first ? BATCH_FIRST : queue->batch_max * 2;
     return first ? barrier_encode(coder, number, BW_BARRIER_EXECUTION | BW_BARRIER_ACQUIRE) : 0;
 }
 
@@ -139,7 +177,9 @@ static int end_encode(struct coder *coder, uint32_t number, struct bw_step *step
     if (rc || commands->failed || commands->count > WORDS_MAX)
         return no_memory(coder);
     step->word_count = commands->count - step->word;
-    assert(step->word_count > 0);
+    uint32_t most = device_of(coder, number)->caps.command_words_max;
+    assert(!most || step->word_count <= most);
+    (void)most;
     return 0;
 }
 
@@ -150,7 +190,9 @@ static int segment_close(struct coder *coder, uint32_t number)
         return 0;
     struct bw_step *step = &coder->encoded->steps.data[queue->open - 1];
     queue->open = 0;
-    return end_encode(coder, number, step);
+    int rc = end_encode(coder, number, step);
+    assert(rc || step->word_count > 0);
+    return rc;
 }
 
 static int segments_close(struct coder *coder)
@@ -159,6 +201,23 @@ static int segments_close(struct coder *coder)
     for (uint32_t queue = 0; queue < coder->plan->queues.count && !rc; queue++)
         rc = segment_close(coder, queue);
     return rc;
+}
+
+/* Closes the queue's command buffer when so many more words do not fit what one may hold. */
+static int segment_room(struct coder *coder, uint32_t number, uint32_t words)
+{
+    struct bw_encoded_queue *queue = &coder->encoded->queues[number];
+    uint32_t most = device_of(coder, number)->caps.command_words_max;
+    if (!queue->open || !most)
+        return 0;
+    uint32_t used = queue->commands.count - coder->encoded->steps.data[queue->open - 1].word;
+    return used + words > most ? segment_close(coder, number) : 0;
+}
+
+static int batch_count(struct coder *coder, uint32_t number)
+{
+    struct bw_encoded_queue *queue = &coder->encoded->queues[number];
+    return ++queue->batch_count >= queue->batch_max ? segment_close(coder, number) : 0;
 }
 
 /* The host waits for an operation: everything so far has to be on its way first. */
@@ -182,12 +241,13 @@ static int waits_encode(struct coder *coder, const struct bw_operation *operatio
             rc = host_wait_encode(coder, &waits[i]);
     }
     if (!rc)
+        rc = segment_room(coder, operation->queue, OPERATION_WORDS + WAIT_WORDS * operation->wait_count);
+    if (!rc)
         rc = segment_open(coder, operation->queue);
     for (uint32_t i = 0; i < operation->wait_count && !rc; i++) {
         const struct bw_operation *producer = &coder->plan->operations.data[waits[i].operation];
         if (!waits[i].on_host)
-            rc =
-                wait_encode(coder, operation->queue, waits[i].queue, BW_SYMBOL_BASE, producer->signal_number);
+            rc = signal_wait_encode(coder, operation->queue, waits[i].queue, producer->signal_number);
     }
     coder->encoded->stats.waits += operation->wait_count;
     return rc;
@@ -229,14 +289,18 @@ static int argument_encode(struct coder *coder, const struct bw_call *call, uint
 }
 
 /* Appends the argument block of the call and gives its address back. */
-static int block_encode(struct coder *coder, const struct bw_call *call, uint32_t device,
+static int block_encode(struct coder *coder, const struct bw_call *call, uint32_t device, uint32_t step,
                         struct bw_dispatch *dispatch)
 {
     struct bw_encoder *block = &coder->encoded->devices[device].arguments;
     words_align(block, ARGUMENT_ALIGN_WORDS);
     uint32_t block_word = block->count;
+    struct bw_argument_run run = {block->patch_count, step};
+    if (bw_vec_push(&coder->encoded->devices[device].runs, run))
+        return no_memory(coder);
     int rc = operand_of(coder, BW_SYMBOL_ARGUMENTS, 0, device, (uint64_t)block_word * sizeof(uint32_t),
                         &dispatch->argument_block);
+    dispatch->argument_block.shares_high = true; /* link.c sees to it */
     if (!rc)
         rc = call->device->ops->argument_block(call->kernel, dispatch, block, coder->err);
     if (rc)
@@ -263,7 +327,8 @@ static int kernel_encode(struct coder *coder, const struct bw_operation *operati
             rc = operand_of(coder, BW_SYMBOL_VARIABLE, groups->value, 0, 0, &dispatch.group_count[i]);
     }
     if (!rc)
-        rc = block_encode(coder, call, queue->device, &dispatch);
+        rc = block_encode(coder, call, queue->device, coder->encoded->queues[operation->queue].open - 1,
+                          &dispatch);
     return rc ? rc
               : call->device->ops->encode_kernel(queue->hcq->queue, commands_of(coder, operation->queue),
                                                  call->kernel, &dispatch, coder->err);
@@ -278,6 +343,11 @@ static int copy_encode(struct coder *coder, const struct bw_operation *operation
         rc = operand_of_place(coder, &operation->source, queue->device, &source);
     for (uint64_t left_bytes = operation->size_bytes; left_bytes && !rc;) {
         uint64_t done_bytes = 0;
+        rc = segment_room(coder, operation->queue, OPERATION_WORDS);
+        if (!rc)
+            rc = segment_open(coder, operation->queue);
+        if (rc)
+            return rc;
         rc = ops_of(coder, operation->queue)
                  ->encode_copy(queue->hcq->queue, commands_of(coder, operation->queue), target, source,
                                left_bytes, &done_bytes);
@@ -331,22 +401,87 @@ static int operation_encode(struct coder *coder, const struct bw_operation *oper
         rc = body_encode(coder, operation);
     if (!rc && operation->signalled)
         rc = signal_encode(coder, operation);
+    if (!rc)
+        rc = batch_count(coder, operation->queue);
     return !rc && commands_of(coder, operation->queue)->failed ? no_memory(coder) : rc;
 }
 
+/* Waits for what the queues of a device were given before this replay; not for the own one, which is in
+ * order. */
+static int preceding_encode(struct coder *coder, uint32_t number, uint32_t device)
+{
+    const struct bw_plan_queue *queue = queue_at(coder, number);
+    const struct bw_hcq_device *producer = coder->plan->devices.data[device].hcq;
+    int rc = 0;
+    for (uint32_t i = 0; i < producer->queue_count && !rc; i++) {
+        struct bw_operand value;
+        if (&producer->queues[i] == queue->hcq)
+            continue;
+        rc = operand_of(coder, BW_SYMBOL_PRECEDING, bw_symbol_queue(device, i), 0, 0, &value);
+        if (!rc)
+            rc = wait_encode(coder, number, bw_symbol_queue(device, i), value);
+    }
+    return rc;
+}
+
+/* What orders a root queue after earlier work: by itself, or through the leader. */
+static int order_encode(struct coder *coder, uint32_t number)
+{
+    const struct bw_plan *plan = coder->plan;
+    uint32_t device = queue_at(coder, number)->device;
+    if (coder->encoded->queues[number].follows)
+        return signal_wait_encode(coder, number, plan->leader, 1);
+    int rc = 0;
+    for (uint32_t producer = 0; producer < plan->devices.count && !rc; producer++) {
+        if (bw_plan_can_wait(plan, device, producer))
+            rc = preceding_encode(coder, number, producer);
+    }
+    if (!rc && number == plan->leader)
+        rc = signal_write_encode(coder, number, 1, false);
+    return rc;
+}
+
 /* What a replay submits first when it must: instruction caches are stale, or another queue is not done with
- * earlier work. Every wait is for points before this replay, so that prologues cannot wait for each other. */
+ * earlier work. Waits are for points before this replay, or for the leader, which waits for such points: so
+ * prologues cannot wait for each other crosswise. */
 static int prologue_encode(struct coder *coder, uint32_t number)
 {
+    const struct bw_plan *plan = coder->plan;
+    const struct bw_plan_queue *planned = queue_at(coder, number);
     struct bw_encoded_queue *queue = &coder->encoded->queues[number];
-    words_align(&queue->commands, COMMAND_ALIGN_WORDS);
-    queue->prologue = (struct bw_step){.queue = number, .word = queue->commands.count};
+    queue->follows = planned->root && plan->leader != BW_PLAN_NONE && plan->leader != number &&
+                     bw_plan_can_wait(plan, planned->device, queue_at(coder, plan->leader)->device);
+    begin_encode(coder, number);
+    queue->prologue.queue = number;
+    queue->prologue.word = queue->commands.count;
     int rc = barrier_encode(coder, number, BW_BARRIER_EXECUTION | BW_BARRIER_CODE);
-    for (uint32_t producer = 0; producer < coder->plan->queues.count && !rc; producer++) {
-        if (producer != number && bw_plan_can_wait(coder->plan, number, producer))
-            rc = wait_encode(coder, number, producer, BW_SYMBOL_PRECEDING, 0);
-    }
+    if (!rc && planned->root)
+        rc = order_encode(coder, number);
     return rc ? rc : end_encode(coder, number, &queue->prologue);
+}
+
+/* Telling a device costs a store where it has user-space doorbells: at once, so that it runs the first
+ * command buffers while the host writes the others. Elsewhere it costs a system call: once, before the host
+ * waits and at the end. A prologue is told with its queue's first command buffer unless the host waits before
+ * that. */
+static int flushes_place(struct coder *coder)
+{
+    bool *pending = calloc(coder->plan->queues.count + 1, sizeof *pending);
+    if (!pending)
+        return no_memory(coder);
+    for (size_t i = coder->encoded->steps.count; i-- > 0;) {
+        struct bw_step *step = &coder->encoded->steps.data[i];
+        if (step->host_wait) {
+            memset(pending, 0, coder->plan->queues.count * sizeof *pending);
+            continue;
+        }
+        step->flush = !pending[step->queue] || device_of(coder, step->queue)->caps.user_doorbell;
+        pending[step->queue] = true;
+    }
+    for (uint32_t i = 0; i < coder->plan->queues.count; i++)
+        coder->encoded->queues[i].prologue.flush = !pending[i];
+    free(pending);
+    return 0;
 }
 
 static void labels_make(struct coder *coder)
@@ -376,7 +511,7 @@ static void stats_fill(struct coder *coder)
         if (step->host_wait)
             continue;
         stats->command_buffers++;
-        stats->doorbells++;
+        stats->doorbells += step->flush || !ops_of(coder, step->queue)->flush;
         stats->dwords += step->word_count;
     }
     for (size_t i = 0; i < coder->plan->queues.count; i++) {
@@ -396,6 +531,8 @@ static int plan_encode(struct coder *coder)
         rc = operation_encode(coder, &plan->operations.data[i]);
     if (!rc)
         rc = segments_close(coder);
+    if (!rc)
+        rc = flushes_place(coder);
     if (rc)
         return rc;
     labels_make(coder);
@@ -421,8 +558,10 @@ void bw_encoded_free(struct bw_plan *plan, struct bw_encoded *encoded)
 {
     for (size_t i = 0; encoded->queues && i < plan->queues.count; i++)
         bw_encoder_free(&encoded->queues[i].commands);
-    for (size_t i = 0; encoded->devices && i < plan->devices.count; i++)
+    for (size_t i = 0; encoded->devices && i < plan->devices.count; i++) {
         bw_encoder_free(&encoded->devices[i].arguments);
+        bw_vec_free(&encoded->devices[i].runs);
+    }
     free(encoded->queues);
     free(encoded->devices);
     bw_vec_free(&encoded->symbols);

@@ -15,6 +15,8 @@
 #include "base/bits.h"
 #include "hcq/plan.h"
 
+enum { DIRECT_ROOTS_MAX = 2 }; /* queues whose prologues wait for everybody by themselves: one hop less */
+
 /* One block or one input. Values in the maps are indices of operations. */
 struct space {
     struct bw_interval_map writes; /* last writer of each byte */
@@ -30,6 +32,7 @@ struct tracker {
     bw_position *known, *acquired; /* [queue][producer queue] */
     bw_position *clocks;           /* [operation][producer queue]: known when it was queued */
     uint32_t *need, *need_data;    /* [producer queue]: newest operation to run after / to see, index + 1 */
+    bw_position *reached;          /* [queue]: passed once all that is needed is done */
     bool *can_wait;                /* [queue][producer queue] */
 };
 
@@ -192,26 +195,94 @@ static void barriers_give(struct tracker *tracker, uint32_t index)
         position_of(tracker, tracker->need_data[own]) > acquired[own]) {
         operation->barrier |= BW_BARRIER_EXECUTION;
         known[own] = acquired[own] = operation->position - 1;
+        tracker->plan->queues.data[own].stage++;
     }
+    operation->stage = tracker->plan->queues.data[own].stage;
+}
+
+static void reached_find(struct tracker *tracker)
+{
+    uint32_t count = tracker->queue_count;
+    memset(tracker->reached, 0, count * sizeof *tracker->reached);
+    for (uint32_t p = 0; p < count; p++) {
+        if (!tracker->need[p])
+            continue;
+        const bw_position *clock = &tracker->clocks[(uint64_t)(tracker->need[p] - 1) * count];
+        for (uint32_t i = 0; i < count; i++)
+            tracker->reached[i] = clock[i] > tracker->reached[i] ? clock[i] : tracker->reached[i];
+        bw_position own = position_of(tracker, tracker->need[p]);
+        tracker->reached[p] = own > tracker->reached[p] ? own : tracker->reached[p];
+    }
+}
+
+/* Gives the operation its place on a queue, now that it is known what it depends on. */
+static int queue_give(struct tracker *tracker, uint32_t index)
+{
+    struct bw_operation *operation = &tracker->plan->operations.data[index];
+    int rc = 0;
+    if (operation->queue == BW_PLAN_NONE) {
+        reached_find(tracker);
+        rc = bw_spread_kernel(tracker->plan, index, tracker->need, tracker->reached, tracker->err);
+    }
+    if (!rc)
+        operation->position = ++tracker->plan->queues.data[operation->queue].operation_count;
+    return rc;
+}
+
+/* What a queue does first is ordered after earlier replays by its prologue, or, when it waits for another
+ * queue of this replay, by that one's. */
+static void root_note(struct tracker *tracker, const struct bw_operation *operation)
+{
+    if (operation->position == 1 && operation->wait_count == 0)
+        tracker->plan->queues.data[operation->queue].root = true;
 }
 
 static int operation_track(struct tracker *tracker, uint32_t index)
 {
-    uint32_t count = tracker->queue_count, own = tracker->plan->operations.data[index].queue;
+    uint32_t count = tracker->queue_count;
     int rc = needs_collect(tracker, index);
+    if (!rc)
+        rc = queue_give(tracker, index);
     if (!rc)
         rc = waits_give(tracker, index);
     if (rc)
         return rc;
+    uint32_t own = tracker->plan->operations.data[index].queue;
+    root_note(tracker, &tracker->plan->operations.data[index]);
     barriers_give(tracker, index);
     memcpy(&tracker->clocks[(uint64_t)index * count], &tracker->known[own * count],
            count * sizeof *tracker->known);
     return touches_record(tracker, index);
 }
 
-/* The last operation of each queue signals, for whoever waits for the replay. */
+/* Which queue's prologue waits for earlier work on behalf of the other roots, and signals when it is over:
+ * with many roots, each waiting for everybody would be waits by the square. The one that most can wait for.
+ */
+static uint32_t leader_find(const struct bw_plan *plan)
+{
+    uint32_t leader = BW_PLAN_NONE, most = 0, roots = 0;
+    for (uint32_t i = 0; i < plan->queues.count; i++)
+        roots += plan->queues.data[i].root;
+    for (uint32_t i = 0; i < plan->queues.count && roots > DIRECT_ROOTS_MAX; i++) {
+        uint32_t followers = 0;
+        for (uint32_t k = 0; k < plan->queues.count && plan->queues.data[i].root; k++)
+            followers += k != i && plan->queues.data[k].root &&
+                         bw_plan_can_wait(plan, plan->queues.data[k].device, plan->queues.data[i].device);
+        if (followers > most) {
+            leader = i;
+            most = followers;
+        }
+    }
+    return leader;
+}
+
+/* The last operation of each queue signals, for whoever waits for the replay. The leader's first signal is
+ * its prologue's, written or not. */
 static void signals_number(struct bw_plan *plan)
 {
+    plan->leader = leader_find(plan);
+    if (plan->leader != BW_PLAN_NONE)
+        plan->queues.data[plan->leader].signal_count = 1;
     for (size_t i = 0; i < plan->operations.count; i++) {
         struct bw_operation *operation = &plan->operations.data[i];
         struct bw_plan_queue *queue = &plan->queues.data[operation->queue];
@@ -231,13 +302,16 @@ static int tracker_create(struct tracker *tracker)
     tracker->clocks = calloc(operations * count + 1, sizeof *tracker->clocks);
     tracker->need = calloc(count + 1, sizeof *tracker->need);
     tracker->need_data = calloc(count + 1, sizeof *tracker->need_data);
+    tracker->reached = calloc(count + 1, sizeof *tracker->reached);
     tracker->can_wait = calloc(square + 1, sizeof *tracker->can_wait);
     if (!tracker->known || !tracker->acquired || !tracker->clocks || !tracker->need || !tracker->need_data ||
-        !tracker->can_wait)
+        !tracker->reached || !tracker->can_wait)
         return no_memory(tracker);
+    const struct bw_plan_queue *queues = tracker->plan->queues.data;
     for (uint32_t q = 0; q < count; q++) {
         for (uint32_t p = 0; p < count; p++)
-            tracker->can_wait[q * count + p] = bw_plan_can_wait(tracker->plan, q, p);
+            tracker->can_wait[q * count + p] =
+                bw_plan_can_wait(tracker->plan, queues[q].device, queues[p].device);
     }
     return 0;
 }
@@ -258,6 +332,7 @@ static void tracker_free(struct tracker *tracker)
     free(tracker->clocks);
     free(tracker->need);
     free(tracker->need_data);
+    free(tracker->reached);
     free(tracker->can_wait);
 }
 

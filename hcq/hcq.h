@@ -18,7 +18,7 @@
 
 enum {
     BW_HCQ_DEVICES_MAX = 64,  /* sets of devices are 64-bit masks */
-    BW_HCQ_QUEUES_MAX = 16,   /* of one device: more than any GPU's engines that we drive */
+    BW_HCQ_QUEUES_MAX = 32,   /* of one device: 4 for kernels, 16 copy engines of a gfx942, and room */
     BW_HCQ_SIGNAL_BYTES = 64, /* a slot: a cache line of its own, so that waiters do not disturb neighbours */
     BW_HCQ_SIGNAL_SLOTS = 2,  /* of a queue: the one in use and the next */
     BW_HCQ_RECENT_COUNT = 16, /* submissions remembered per queue, for error texts */
@@ -41,8 +41,9 @@ struct bw_ctx {
     struct bw_hcq_device *devices[BW_HCQ_DEVICES_MAX]; /* entries change under lock, read atomically */
     struct bw_machine *machines;                       /* mock machines in use */
     uint64_t block_serial;                             /* atomic: ids of blocks */
-    uint32_t turn;                                     /* atomic: see bw_hcq_turn_take */
-    pthread_mutex_t peer_lock;                         /* one proof at a time */
+    uint64_t signal_epoch;     /* changes in a turn, with every signal that moves to another slot */
+    uint32_t turn;             /* atomic: see bw_hcq_turn_take */
+    pthread_mutex_t peer_lock; /* one proof at a time */
     /* [whose engine][whose memory]: set once under peer_lock, read atomically */
     struct bw_hcq_peer *peers[BW_HCQ_DEVICES_MAX][BW_HCQ_DEVICES_MAX];
 };
@@ -58,11 +59,16 @@ struct bw_hcq_submission {
     struct bw_hcq_label label;
 };
 
+/* A queue that a device can have. Its timeline exists from the start, the driver's queue from its first use.
+ */
 struct bw_hcq_queue {
     struct bw_hcq_device *owner;
-    struct bw_queue *queue;
+    struct bw_queue *queue; /* NULL: not made yet; set once, read atomically */
+    bool refused;           /* atomic: the driver has no more; others are used instead */
+    enum bw_queue_kind kind;
+    uint32_t index;            /* among those of its kind */
     uint32_t number;           /* among the device's queues */
-    char label[24];            /* "compute queue 0" */
+    char label[32];            /* "compute queue 0" */
     volatile uint64_t *signal; /* current slot, in the CPU's view */
     uint64_t signal_offset;    /* of the slot in the device's signal block */
     uint32_t slot;
@@ -191,6 +197,14 @@ static inline bool bw_hcq_queue_idle(const struct bw_hcq_queue *queue)
 {
     return bw_point_reached(bw_hcq_queue_now(queue), bw_hcq_queue_submitted(queue));
 }
+/* NULL: it was never used, so it is idle and stays so until a graph takes it. */
+static inline struct bw_queue *bw_hcq_queue_made(const struct bw_hcq_queue *queue)
+{
+    return __atomic_load_n(&queue->queue, __ATOMIC_ACQUIRE);
+}
+/* Makes the driver's queue when there is none; false: the driver refuses, now and later. */
+bool bw_hcq_queue_usable(struct bw_hcq_queue *queue);
+/* Timelines of all queues; the first of each kind is made at once. */
 int bw_hcq_queues_create(struct bw_hcq_device *device, struct bw_err *err);
 void bw_hcq_queues_destroy(struct bw_hcq_device *device);
 /* In a turn: makes sure that `count` more points fit the signal slot's window; else drains the context and
@@ -200,9 +214,10 @@ int bw_hcq_queue_window(struct bw_hcq_queue *queue, uint64_t count, struct bw_er
 struct bw_point bw_hcq_queue_reserve(struct bw_hcq_queue *queue, uint64_t count);
 /* In the same turn, nothing submitted since: takes the reservation back. */
 void bw_hcq_queue_unreserve(struct bw_hcq_queue *queue, struct bw_point base);
-/* In a turn: rings; waits when the ring is full. */
+/* In a turn: puts it into the ring; waits when that is full. The device is told by bw_hcq_queue_flush. */
 int bw_hcq_queue_submit(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
                         struct bw_err *err);
+int bw_hcq_queue_flush(struct bw_hcq_queue *queue, struct bw_err *err);
 /* In a turn: remembers for error texts what the points up to `last` are. */
 void bw_hcq_queue_remember(struct bw_hcq_queue *queue, struct bw_point last,
                            const struct bw_hcq_label *label);

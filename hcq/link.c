@@ -8,7 +8,10 @@
 #include "base/bits.h"
 #include "hcq/linked.h"
 
-enum { PART_ALIGN_WORDS = 64 }; /* parts of an instance begin at 256 bytes, like command buffers */
+enum {
+    PART_ALIGN_WORDS = 64, /* parts of an instance begin at 256 bytes, like command buffers */
+    PLACE_TRIES = 4,       /* addresses looked at for one where no argument block's high word changes */
+};
 
 struct linker {
     struct bw_linked_graph *linked;
@@ -32,17 +35,19 @@ static int arrays_make(struct linker *linker, uint32_t instances)
     linked->queue_count = (uint32_t)linker->plan->queues.count;
     linked->variable_count = graph->variable_count;
     linked->table_count = (uint32_t)linker->encoded->symbols.count;
+    linked->leader = linker->plan->leader;
     linked->stats = linker->encoded->stats;
     linked->devices = calloc(linked->device_count + 1, sizeof *linked->devices);
     linked->queues = calloc(linked->queue_count + 1, sizeof *linked->queues);
+    linked->signal_epochs = calloc(instances, sizeof *linked->signal_epochs);
     linked->done = calloc((size_t)instances * linked->queue_count + 1, sizeof *linked->done);
     linked->variables = calloc(linked->variable_count + 1, sizeof *linked->variables);
     linked->table = calloc(linked->table_count + 1, sizeof *linked->table);
-    if (!linked->devices || !linked->queues || !linked->done || !linked->variables || !linked->table)
+    if (!linked->devices || !linked->queues || !linked->signal_epochs || !linked->done ||
+        !linked->variables || !linked->table)
         return no_memory(linker);
-    if (linked->queue_count > 64)
-        return bw_fail(linker->err, -E2BIG, "graph", "%u queues in one graph, at most 64",
-                       linked->queue_count);
+    linked->signal_epoch = UINT64_MAX; /* no addresses yet */
+    memset(linked->signal_epochs, 0xff, instances * sizeof *linked->signal_epochs);
     return 0;
 }
 
@@ -58,29 +63,35 @@ static int blocks_hold(struct linker *linker)
         linked->held.data[linked->held.count++] = graph->held.data[i];
     }
     for (size_t i = 0; i < linker->plan->staging.count; i++)
-        linked->held.data[linked->held.count++] = linker->plan->staging.data[i];
+        linked->held.data[linked->held.count++] = linker->plan->staging.data[i].block;
     linker->plan->staging.count = 0; /* their references moved */
     return 0;
 }
 
 static void queues_fill(struct linker *linker)
 {
-    for (uint32_t i = 0; i < linker->linked->queue_count; i++) {
+    struct bw_linked_graph *linked = linker->linked;
+    for (uint32_t i = 0; i < linked->queue_count; i++) {
         const struct bw_plan_queue *planned = &linker->plan->queues.data[i];
-        struct bw_linked_queue *queue = &linker->linked->queues[i];
-        *queue = (struct bw_linked_queue){.hcq = planned->hcq,
-                                          .device = planned->device,
-                                          .signal_count = planned->signal_count,
-                                          .prologue = linker->encoded->queues[i].prologue,
-                                          .label = linker->encoded->queues[i].label,
-                                          .base_slot = BW_PLAN_NONE,
-                                          .preceding_slot = BW_PLAN_NONE};
-        for (uint32_t producer = 0; producer < linker->linked->queue_count; producer++) {
+        const struct bw_encoded_queue *encoded = &linker->encoded->queues[i];
+        linked->queues[i] = (struct bw_linked_queue){.hcq = planned->hcq,
+                                                     .device = planned->device,
+                                                     .signal_count = planned->signal_count,
+                                                     .prologue = encoded->prologue,
+                                                     .root = planned->root,
+                                                     .follows = encoded->follows,
+                                                     .label = encoded->label,
+                                                     .base_slot = BW_PLAN_NONE};
+        if (planned->signal_count)
+            linked->executing |= 1ull << planned->hcq->owner->index;
+    }
+    for (uint32_t i = 0; i < linked->device_count; i++) {
+        linked->devices[i].hcq = linker->plan->devices.data[i].hcq;
+        linked->device_numbers[linked->devices[i].hcq->index] = (uint8_t)(i + 1);
+        for (uint32_t producer = 0; producer < linked->device_count; producer++) {
             if (bw_plan_can_wait(linker->plan, i, producer))
-                queue->can_wait |= 1ull << producer;
+                linked->devices[i].can_wait |= 1ull << producer;
         }
-        if (queue->signal_count)
-            linker->linked->executing |= 1ull << planned->hcq->owner->index;
     }
 }
 
@@ -105,14 +116,48 @@ static uint64_t part_words(uint64_t words)
     return bw_align_up(words, PART_ALIGN_WORDS);
 }
 
-/* Lays an instance out: the queues' commands, argument blocks, timestamps; then one allocation for all
- * instances. */
+/* Whether the argument blocks of each instance lie in one window of 4 GiB, as encode.c promised. */
+static bool arguments_share_high(const struct bw_linked_graph *linked, const struct bw_linked_device *device,
+                                 uint64_t argument_words)
+{
+    for (uint32_t i = 0; i < linked->instance_count && argument_words; i++) {
+        uint64_t begin = device->memory->memory.address +
+                         (i * device->stride_words + device->argument_word) * sizeof(uint32_t);
+        if (begin >> 32 != (begin + argument_words * sizeof(uint32_t) - 1) >> 32)
+            return false;
+    }
+    return true;
+}
+
+/* One allocation for all instances; another one when that lies badly, which few do. */
+static int device_memory_make(struct linker *linker, struct bw_linked_device *device, uint64_t argument_words)
+{
+    struct bw_block *bad[PLACE_TRIES];
+    uint64_t bytes = device->stride_words * sizeof(uint32_t) * linker->linked->instance_count;
+    uint32_t tries = 0;
+    int rc;
+    do {
+        rc = bw_block_create(device->hcq, bytes, BW_BUFFER_HOST | BW_BUFFER_UNCACHED, &device->memory,
+                             linker->err);
+        if (!rc && !arguments_share_high(linker->linked, device, argument_words)) {
+            bad[tries++] = device->memory;
+            device->memory = NULL;
+        }
+    } while (!rc && !device->memory && tries < PLACE_TRIES);
+    if (!rc && !device->memory)
+        rc = bw_fail(linker->err, -ENOMEM, "graph", "%llu bytes of argument blocks in one 4 GiB of addresses",
+                     (unsigned long long)(argument_words * sizeof(uint32_t)));
+    while (tries)
+        bw_block_release(bad[--tries]);
+    return rc;
+}
+
+/* Lays an instance out: the queues' commands, argument blocks, timestamps; then makes all instances. */
 static int device_place(struct linker *linker, uint32_t number)
 {
     struct bw_linked_graph *linked = linker->linked;
     struct bw_linked_device *device = &linked->devices[number];
     const struct bw_encoded_device *encoded = &linker->encoded->devices[number];
-    device->hcq = linker->plan->devices.data[number].hcq;
     for (uint32_t i = 0; i < linked->queue_count; i++) {
         if (linked->queues[i].device != number)
             continue;
@@ -124,9 +169,7 @@ static int device_place(struct linker *linker, uint32_t number)
     device->argument_word = device->stride_words;
     device->stamp_word = device->argument_word + part_words(encoded->arguments.count);
     device->stride_words = device->stamp_word + part_words(encoded->stamp_count * 2ull);
-    uint64_t bytes = device->stride_words * sizeof(uint32_t) * linked->instance_count;
-    int rc = bw_block_create(device->hcq, bytes, BW_BUFFER_HOST | BW_BUFFER_UNCACHED, &device->memory,
-                             linker->err);
+    int rc = device_memory_make(linker, device, encoded->arguments.count);
     if (rc)
         return rc;
     device->words = bw_block_map(device->memory);
@@ -183,47 +226,13 @@ static void image_copy(struct linker *linker, const struct bw_encoder *image, st
     }
 }
 
-static int scatter_add(struct bw_scatter_list *list, const struct bw_encoder *image,
-                       const struct bw_patch *patch, uint64_t word)
-{
-    if (patch->wide && patch->shift == 0) {
-        struct bw_scatter scatter = {(uint32_t)(word + patch->word), patch->symbol, patch->addend};
-        return bw_vec_push(&list->wide, scatter);
-    }
-    struct bw_scatter_field field = {.word = (uint32_t)(word + patch->word),
-                                     .slot = patch->symbol,
-                                     .addend = patch->addend,
-                                     .mask = patch->mask,
-                                     .keep = image->words[patch->word] & ~patch->mask,
-                                     .shift = patch->shift,
-                                     .wide = patch->wide};
-    return bw_vec_push(&list->fields, field);
-}
-
-static int image_scatter(struct linker *linker, const struct bw_encoder *image,
-                         struct bw_linked_device *device, uint64_t word)
-{
-    assert(word + image->count <= UINT32_MAX);
-    for (uint32_t i = 0; i < image->patch_count; i++) {
-        const struct bw_patch *patch = &image->patches[i];
-        enum bw_symbol_kind kind = linker->encoded->symbols.data[patch->symbol].kind;
-        if (kind < BW_SYMBOL_INPUT)
-            continue;
-        bool early = kind == BW_SYMBOL_INPUT || kind == BW_SYMBOL_VARIABLE;
-        if (scatter_add(early ? &device->early : &device->late, image, patch, word))
-            return no_memory(linker);
-    }
-    return 0;
-}
-
 static int image_link(struct linker *linker, struct bw_encoder *image, uint32_t number, uint64_t word)
 {
     struct bw_linked_device *device = &linker->linked->devices[number];
     int rc = image_resolve(linker, image, device->hcq);
-    if (rc)
-        return rc;
-    image_copy(linker, image, device, word);
-    return image_scatter(linker, image, device, word);
+    if (!rc)
+        image_copy(linker, image, device, word);
+    return rc;
 }
 
 static int images_link(struct linker *linker)
@@ -251,14 +260,22 @@ static int slots_find(struct linker *linker)
         linked->variables[i] = (struct bw_linked_variable){BW_PLAN_NONE, false, UINT32_MAX};
     for (uint32_t slot = 0; slot < linked->table_count; slot++) {
         const struct bw_symbol *symbol = &linker->encoded->symbols.data[slot];
-        struct bw_linked_signal signal = {slot, symbol->number, symbol->device};
+        struct bw_hcq_queue *hcq = NULL;
+        if (symbol->kind == BW_SYMBOL_SIGNAL || symbol->kind == BW_SYMBOL_PRECEDING)
+            hcq = &linked->devices[symbol->number / BW_HCQ_QUEUES_MAX]
+                       .hcq->queues[symbol->number % BW_HCQ_QUEUES_MAX];
+        struct bw_linked_signal signal = {slot, symbol->device, hcq};
+        struct bw_linked_preceding preceding = {slot, hcq};
+        int rc = 0;
         if (symbol->kind == BW_SYMBOL_VARIABLE)
             linked->variables[symbol->number].slot = slot;
         else if (symbol->kind == BW_SYMBOL_BASE)
             linked->queues[symbol->number].base_slot = slot;
         else if (symbol->kind == BW_SYMBOL_PRECEDING)
-            linked->queues[symbol->number].preceding_slot = slot;
-        else if (symbol->kind == BW_SYMBOL_SIGNAL && bw_vec_push(&linked->signals, signal))
+            rc = bw_vec_push(&linked->preceding, preceding);
+        else if (symbol->kind == BW_SYMBOL_SIGNAL)
+            rc = bw_vec_push(&linked->signals, signal);
+        if (rc)
             return no_memory(linker);
     }
     return 0;
@@ -278,19 +295,6 @@ static void dimensions_note(struct linker *linker)
             variable->value_max = value_max < variable->value_max ? value_max : variable->value_max;
         }
     }
-}
-
-static int steps_copy(struct linker *linker)
-{
-    struct bw_linked_graph *linked = linker->linked;
-    size_t count = linker->encoded->steps.count;
-    if (count == 0)
-        return 0;
-    if (bw_vec_reserve(&linked->steps, count))
-        return no_memory(linker);
-    memcpy(linked->steps.data, linker->encoded->steps.data, count * sizeof *linked->steps.data);
-    linked->steps.count = count;
-    return 0;
 }
 
 /* Every instance is free: its queues have passed the points that they stand at. */
@@ -315,8 +319,8 @@ static int link_all(struct linker *linker, uint32_t instances)
         rc = images_link(linker);
     if (!rc)
         rc = slots_find(linker);
-    if (!rc)
-        rc = steps_copy(linker);
+    if (!rc && bw_scatter_make(linked, linker->encoded))
+        rc = no_memory(linker);
     if (!rc)
         rc = bw_inputs_make(&linked->inputs, linker->plan, linker->encoded, linker->err);
     if (!rc)
@@ -381,12 +385,6 @@ int bw_graph_link(struct bw_graph *graph, const struct bw_link_options *given, s
     return 0;
 }
 
-static void scatter_free(struct bw_scatter_list *list)
-{
-    bw_vec_free(&list->wide);
-    bw_vec_free(&list->fields);
-}
-
 void bw_linked_graph_destroy(struct bw_linked_graph *linked)
 {
     if (!linked)
@@ -396,19 +394,20 @@ void bw_linked_graph_destroy(struct bw_linked_graph *linked)
                                    NULL); /* a failed device: its memory retires when it recovers */
     for (uint32_t i = 0; linked->devices && i < linked->device_count; i++) {
         bw_block_release(linked->devices[i].memory);
-        scatter_free(&linked->devices[i].early);
-        scatter_free(&linked->devices[i].late);
+        bw_scatter_free(&linked->devices[i]);
     }
     for (size_t i = 0; i < linked->held.count; i++)
         bw_block_release(linked->held.data[i]);
     bw_vec_free(&linked->held);
     bw_vec_free(&linked->steps);
     bw_vec_free(&linked->signals);
+    bw_vec_free(&linked->preceding);
     bw_inputs_free(&linked->inputs);
     bw_profile_free(linked);
     free(linked->devices);
     free(linked->queues);
     free(linked->done);
+    free(linked->signal_epochs);
     free(linked->variables);
     free(linked->table);
     free(linked);

@@ -31,6 +31,11 @@ struct bw_scatter_list {
     BW_VEC(struct bw_scatter_field) fields;
 };
 
+/* A stretch of a list: [wide_begin, wide_end) and [field_begin, field_end). */
+struct bw_scatter_range {
+    uint32_t wide_begin, wide_end, field_begin, field_end;
+};
+
 struct bw_linked_device {
     struct bw_hcq_device *hcq;
     struct bw_block *memory; /* of all instances; NULL: it executes nothing */
@@ -38,8 +43,11 @@ struct bw_linked_device {
     uint64_t address;
     uint64_t stride_words;              /* from one instance to the next */
     uint64_t argument_word, stamp_word; /* where those begin in an instance */
-    struct bw_scatter_list early;       /* inputs and variables: may be written before the turn */
-    struct bw_scatter_list late;        /* points and signal addresses: known in the turn */
+    uint64_t can_wait;                  /* devices of the graph whose signals its queues can wait for */
+    struct bw_scatter_list early;       /* inputs and variables, step by step */
+    struct bw_scatter_list late;        /* points, known in the turn, step by step */
+    struct bw_scatter_list prologue;    /* points in prologues, queue by queue */
+    struct bw_scatter_list rare;        /* signal addresses */
 };
 
 struct bw_linked_queue {
@@ -48,15 +56,30 @@ struct bw_linked_queue {
     uint32_t signal_count; /* 0: this graph gives it nothing to do */
     uint64_t word;         /* its command words in an instance */
     struct bw_step prologue;
+    struct bw_scatter_range prologue_range;
+    bool root, follows; /* its prologue waits for earlier work: by itself, or for the leader's */
     struct bw_hcq_label label;
-    uint64_t can_wait;                  /* plan queues that it can wait for by itself */
-    uint32_t base_slot, preceding_slot; /* in the table, BW_PLAN_NONE: nobody reads it */
-    struct bw_point base;               /* of the replay in progress */
-    uint32_t submitted;                 /* steps of the replay in progress */
+    uint32_t base_slot;   /* in the table, BW_PLAN_NONE: nobody reads it */
+    struct bw_point base; /* of the replay in progress */
+    uint32_t submitted;   /* steps of the replay in progress */
+    bool prologue_wanted; /* by the replay in progress */
 };
 
+struct bw_linked_step {
+    struct bw_step step;
+    bool first;                          /* of its queue: its inputs may be written before the turn */
+    struct bw_scatter_range early, late; /* what it reads, in its device's lists */
+};
+
+/* A word of the table that holds something of a queue, whether or not the graph uses that. */
 struct bw_linked_signal {
-    uint32_t slot, queue, device;
+    uint32_t slot, device; /* whose address of it */
+    struct bw_hcq_queue *hcq;
+};
+
+struct bw_linked_preceding {
+    uint32_t slot;
+    struct bw_hcq_queue *hcq;
 };
 
 struct bw_linked_input {
@@ -107,9 +130,15 @@ struct bw_linked_graph {
     uint32_t device_count;
     struct bw_linked_queue *queues;
     uint32_t queue_count;
-    struct bw_point *done; /* [instance][queue]: when the instance is free */
-    BW_VEC(struct bw_step) steps;
+    struct bw_point *done;   /* [instance][queue]: when the instance is free */
+    uint64_t *signal_epochs; /* [instance]: for which its signal addresses are right */
+    uint64_t signal_epoch;   /* for which the table's are */
+    BW_VEC(struct bw_linked_step) steps;
     BW_VEC(struct bw_linked_signal) signals;
+    BW_VEC(struct bw_linked_preceding) preceding;
+    uint32_t leader; /* queue, BW_PLAN_NONE: none */
+    uint8_t
+        device_numbers[BW_HCQ_DEVICES_MAX]; /* of the context's devices in the graph, plus 1; 0: not in it */
     struct bw_linked_variable *variables;
     uint32_t variable_count;
     struct bw_inputs inputs;
@@ -124,6 +153,13 @@ struct bw_linked_graph {
     BW_VEC(struct bw_encoded_call) stamped;
     char (*names)[64]; /* per stamped call */
 };
+
+/* scatter.c */
+/* Steps and their lists. 0 or -ENOMEM. */
+int bw_scatter_make(struct bw_linked_graph *linked, const struct bw_encoded *encoded);
+void bw_scatter_free(struct bw_linked_device *device);
+void bw_scatter_run(const struct bw_scatter_list *list, const struct bw_scatter_range *range,
+                    const uint64_t *table, uint32_t *words);
 
 /* inputs.c */
 int bw_inputs_make(struct bw_inputs *inputs, const struct bw_plan *plan, const struct bw_encoded *encoded,

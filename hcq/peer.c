@@ -90,6 +90,8 @@ static int side_submit(struct side *side, const struct copy *copies, uint32_t co
     struct bw_encoder *encoder = &side->encoder;
     uint64_t done_bytes;
     encoder->count = encoder->patch_count = 0;
+    if (ops->encode_begin)
+        ops->encode_begin(side->queue, encoder);
     ops->encode_barrier(side->queue, encoder, BW_BARRIER_EXECUTION | BW_BARRIER_ACQUIRE);
     int rc = 0;
     for (uint32_t i = 0; i < count && !rc; i++) {
@@ -105,6 +107,8 @@ static int side_submit(struct side *side, const struct copy *copies, uint32_t co
     assert(encoder->count * sizeof(uint32_t) <= COMMAND_BYTES);
     memcpy(side_bytes(side, 0), encoder->words, encoder->count * sizeof(uint32_t));
     rc = ops->submit(side->queue, side_address(side, 0), encoder->count);
+    if (!rc && ops->flush)
+        rc = ops->flush(side->queue);
     return rc ? bw_fail(err, rc, "hcq", "submitting the proof of a peer") : 0;
 }
 

@@ -8,14 +8,17 @@
 
 #include "base/bits.h"
 
-enum { STAGING_SLOTS = 2 }; /* one is filled while the other is emptied */
+enum {
+    STAGING_SLOTS = 2,      /* one is filled while the other is emptied */
+    PART_ALIGN_BYTES = 256, /* parts of a copy keep the alignment that its start has */
+};
 
 static int no_memory(struct bw_err *err)
 {
     return bw_fail(err, -ENOMEM, "graph", "plan");
 }
 
-/* The number of a device in the plan, added with its queues when new. */
+/* The number of a device in the plan, added when new. */
 static int device_number(struct bw_plan *plan, struct bw_hcq_device *hcq, uint32_t *number,
                          struct bw_err *err)
 {
@@ -26,15 +29,26 @@ static int device_number(struct bw_plan *plan, struct bw_hcq_device *hcq, uint32
         }
     }
     *number = (uint32_t)plan->devices.count;
-    struct bw_plan_device device = {.hcq = hcq, .queue_begin = (uint32_t)plan->queues.count};
+    struct bw_plan_device device = {.hcq = hcq};
+    memset(device.queue_numbers, 0xff, sizeof device.queue_numbers);
     if (bw_vec_push(&plan->devices, device))
         return no_memory(err);
-    for (uint32_t i = 0; i < hcq->queue_count; i++) {
-        struct bw_plan_queue queue = {.hcq = &hcq->queues[i], .device = *number};
-        if (bw_vec_push(&plan->queues, queue))
+    return bw_hcq_device_check(hcq, err);
+}
+
+int bw_plan_queue_number(struct bw_plan *plan, uint32_t device, uint32_t queue, uint32_t *number,
+                         struct bw_err *err)
+{
+    struct bw_plan_device *owner = &plan->devices.data[device];
+    assert(queue < owner->hcq->queue_count);
+    if (owner->queue_numbers[queue] == BW_PLAN_NONE) {
+        struct bw_plan_queue fresh = {.hcq = &owner->hcq->queues[queue], .device = device};
+        owner->queue_numbers[queue] = (uint32_t)plan->queues.count;
+        if (bw_vec_push(&plan->queues, fresh))
             return no_memory(err);
     }
-    return bw_hcq_device_check(hcq, err);
+    *number = owner->queue_numbers[queue];
+    return 0;
 }
 
 static struct bw_hcq_device *place_owner(const struct bw_plan *plan, const struct bw_place *place,
@@ -63,7 +77,7 @@ static int touch_add(struct bw_plan *plan, const struct bw_call *call, const str
         input->end = input->used && input->end > end ? input->end : end;
         input->written |= write;
         input->used = true;
-        input->devices |= 1ull << plan->queues.data[operation->queue].device;
+        input->devices |= 1ull << operation->device;
     }
     if (size_bytes == 0)
         return 0;
@@ -74,12 +88,11 @@ static int touch_add(struct bw_plan *plan, const struct bw_call *call, const str
     return 0;
 }
 
-static int operation_add(struct bw_plan *plan, uint32_t call, uint32_t queue, struct bw_err *err)
+static int operation_add(struct bw_plan *plan, uint32_t call, uint32_t device, uint32_t queue,
+                         struct bw_err *err)
 {
-    struct bw_operation operation = {.call = call,
-                                     .queue = queue,
-                                     .touch_begin = (uint32_t)plan->touches.count,
-                                     .position = ++plan->queues.data[queue].operation_count};
+    struct bw_operation operation = {
+        .call = call, .device = device, .queue = queue, .touch_begin = (uint32_t)plan->touches.count};
     if (plan->operations.count >= UINT32_MAX / 2)
         return bw_fail(err, -E2BIG, "graph", "more than 2^31 operations");
     return bw_vec_push(&plan->operations, operation) ? no_memory(err) : 0;
@@ -96,7 +109,8 @@ static int kernel_plan(struct bw_plan *plan, uint32_t index, struct bw_err *err)
     if (hcq->compute_count == 0)
         return bw_fail(err, -ENOTSUP, "graph", "call %u: %s has no compute queue", index,
                        call->device->info.name);
-    rc = operation_add(plan, index, plan->devices.data[device].queue_begin, err);
+    plan->devices.data[device].kernel_count++;
+    rc = operation_add(plan, index, device, BW_PLAN_NONE, err);
     for (uint32_t i = 0; i < call->launch.argument_count && !rc; i++) {
         const struct bw_argument *argument = &call->launch.arguments[i];
         if (argument->source != BW_ARG_RANGE)
@@ -128,20 +142,56 @@ static bool place_reachable(const struct bw_plan *plan, const struct bw_place *p
     return bw_block_reach(place->block, hcq, &address, NULL) == 0;
 }
 
-/* One copy that `hcq` can do by itself. */
-static int leg_add(struct bw_plan *plan, uint32_t index, struct bw_hcq_device *hcq,
+/* What a copy becomes. */
+struct route {
+    struct bw_hcq_device *source, *target; /* whose memory it is */
+    struct bw_hcq_device *engine;          /* who copies; NULL: both, through host memory */
+};
+
+static bool place_is_host(const struct bw_place *place)
+{
+    return place->block && place->block->memory.flags & BW_BUFFER_HOST;
+}
+
+/* What lies on the far side of a transfer by `near` between these two: host memory, another device, or
+ * nothing but its own memory. */
+static uint32_t far_side(const struct bw_hcq_device *near, const struct bw_place *target,
+                         const struct bw_place *source, const struct route *route)
+{
+    const struct bw_hcq_device *other = route->target != near ? route->target : route->source;
+    return place_is_host(target) || place_is_host(source) ? BW_SPREAD_HOST : other->index;
+}
+
+/* The source's side pushes, since posted writes travel better than reads; but who has host memory of its own
+ * at one end leaves the copy to the other. A GPU's engine before the CPU. */
+static struct route route_find(struct bw_plan *plan, const struct bw_call *call)
+{
+    const struct bw_place *target = &call->places[0], *source = &call->places[1];
+    struct route route = {place_owner(plan, source, call), place_owner(plan, target, call), NULL};
+    struct bw_hcq_device *candidates[2] = {route.source, route.target};
+    if ((device_is_cpu(route.source) && !device_is_cpu(route.target)) ||
+        (place_is_host(source) && !place_is_host(target) && !device_is_cpu(route.target))) {
+        candidates[0] = route.target;
+        candidates[1] = route.source;
+    }
+    for (int i = 0; i < 2 && !route.engine; i++) {
+        if (candidates[i]->queue_count && place_reachable(plan, target, call, candidates[i]) &&
+            place_reachable(plan, source, call, candidates[i]))
+            route.engine = candidates[i];
+    }
+    return route;
+}
+
+/* One part of a copy, that a queue of the device (by its number there) can do by itself. */
+static int leg_add(struct bw_plan *plan, uint32_t index, uint32_t device, uint32_t queue,
                    const struct bw_place *target, const struct bw_place *source, uint64_t size_bytes,
                    struct bw_err *err)
 {
     const struct bw_call *call = &plan->graph->calls.data[index];
-    uint32_t device;
-    int rc = device_number(plan, hcq, &device, err);
-    if (rc)
-        return rc;
-    if (hcq->queue_count == 0)
-        return bw_fail(err, -ENOTSUP, "graph", "call %u: %s has no queue", index, hcq->device->info.name);
-    uint32_t first_copy = hcq->compute_count < hcq->queue_count ? hcq->compute_count : 0;
-    rc = operation_add(plan, index, plan->devices.data[device].queue_begin + first_copy, err);
+    uint32_t number;
+    int rc = bw_plan_queue_number(plan, device, queue, &number, err);
+    if (!rc)
+        rc = operation_add(plan, index, device, number, err);
     if (rc)
         return rc;
     struct bw_operation *operation = &plan->operations.data[plan->operations.count - 1];
@@ -152,93 +202,218 @@ static int leg_add(struct bw_plan *plan, uint32_t index, struct bw_hcq_device *h
     return rc ? rc : touch_add(plan, call, target, size_bytes, true, err);
 }
 
-/* Host memory that both can address: one's own, mapped into the other. */
-static int staging_make(struct bw_plan *plan, struct bw_hcq_device *source, struct bw_hcq_device *target,
-                        uint64_t size_bytes, struct bw_block **out, struct bw_err *err)
+static int engine_check(const struct bw_hcq_device *hcq, uint32_t index, struct bw_err *err)
 {
+    bool copies =
+        hcq->queue_count > hcq->compute_count || (hcq->compute_count && hcq->device->caps.compute_copies);
+    return copies ? 0
+                  : bw_fail(err, -ENOTSUP, "graph", "call %u: %s has no queue that copies", index,
+                            hcq->device->info.name);
+}
+
+/* By one device: in as many parts as it has engines to spare. Parts share no byte, so they need no order. */
+static int direct_plan(struct bw_plan *plan, uint32_t index, const struct route *route, struct bw_err *err)
+{
+    const struct bw_call *call = &plan->graph->calls.data[index];
+    struct bw_place target = call->places[0], source = call->places[1];
+    uint32_t device, queues[BW_HCQ_QUEUES_MAX];
+    int rc = engine_check(route->engine, index, err);
+    if (!rc)
+        rc = device_number(plan, route->engine, &device, err);
+    if (rc)
+        return rc;
+    uint32_t parts =
+        bw_spread_queues(plan->spread, route->engine, far_side(route->engine, &target, &source, route),
+                         call->size_bytes, queues);
+    uint64_t part_bytes = bw_align_up(bw_div_up(call->size_bytes, parts), PART_ALIGN_BYTES);
+    uint64_t packet_bytes = route->engine->device->caps.copy_bytes_max;
+    if (part_bytes > packet_bytes) /* no packet more than the whole would take */
+        part_bytes = bw_div_up(part_bytes, packet_bytes) * packet_bytes;
+    for (uint64_t at = 0, part = 0; at < call->size_bytes && !rc; at += part_bytes, part++) {
+        uint64_t left_bytes = call->size_bytes - at;
+        rc = leg_add(plan, index, device, queues[part], &target, &source,
+                     left_bytes < part_bytes ? left_bytes : part_bytes, err);
+        target.offset += part_bytes;
+        source.offset += part_bytes;
+    }
+    return rc;
+}
+
+/* Host memory that both can address: one's own, mapped into the other. */
+static int staging_make(struct bw_plan *plan, const struct route *route, struct bw_staging *staging,
+                        struct bw_err *err)
+{
+    struct bw_hcq_device *source = route->source, *target = route->target;
     struct bw_hcq_device *owners[2] = {device_is_cpu(source) ? target : source,
                                        device_is_cpu(source) ? source : target};
     int rc = -EOPNOTSUPP;
     for (int i = 0; i < 2 && rc; i++) {
         struct bw_block *block;
         uint64_t address;
-        rc = bw_block_create(owners[i], size_bytes, BW_BUFFER_HOST, &block, err);
+        rc = bw_block_create(owners[i], STAGING_SLOTS * staging->slot_bytes, BW_BUFFER_HOST, &block, err);
         if (rc)
             return rc;
         rc = bw_block_reach(block, source, &address, err);
         if (!rc)
             rc = bw_block_reach(block, target, &address, err);
-        if (!rc && bw_vec_push(&plan->staging, block))
-            rc = no_memory(err);
         if (rc)
             bw_block_release(block);
         else
-            *out = block;
+            staging->block = block;
         if (rc == -ENOMEM)
             return rc;
     }
     return rc;
 }
 
+static uint64_t staging_key(const struct route *route)
+{
+    return (uint64_t)route->source->index * BW_HCQ_DEVICES_MAX + route->target->index;
+}
+
+/* Copies between the same two devices share their slots: one such pair is busy with one copy at a time
+ * anyhow. Slots hold the largest of them, up to what keeps both sides busy. */
+static int staging_note(struct bw_plan *plan, const struct route *route, uint64_t size_bytes)
+{
+    uint64_t number, slot_bytes = size_bytes < BW_HCQ_STAGING_BYTES ? size_bytes : BW_HCQ_STAGING_BYTES;
+    if (!bw_map_get(&plan->staging_numbers, staging_key(route), &number)) {
+        struct bw_staging fresh = {0};
+        number = plan->staging.count;
+        if (bw_vec_push(&plan->staging, fresh) ||
+            bw_map_set(&plan->staging_numbers, staging_key(route), number))
+            return -ENOMEM;
+    }
+    struct bw_staging *staging = &plan->staging.data[number];
+    staging->slot_bytes = slot_bytes > staging->slot_bytes ? slot_bytes : staging->slot_bytes;
+    return 0;
+}
+
+static int staging_find(struct bw_plan *plan, const struct route *route, struct bw_staging *out,
+                        struct bw_err *err)
+{
+    uint64_t number = 0;
+    bool noted = bw_map_get(&plan->staging_numbers, staging_key(route), &number);
+    assert(noted);
+    (void)noted;
+    struct bw_staging *staging = &plan->staging.data[number];
+    int rc = staging->block ? 0 : staging_make(plan, route, staging, err);
+    *out = *staging;
+    return rc;
+}
+
+static int bounce_check(struct bw_plan *plan, uint32_t index, const struct route *route, uint32_t *near,
+                        uint32_t *far, struct bw_err *err)
+{
+    int rc = engine_check(route->source, index, err);
+    if (!rc)
+        rc = engine_check(route->target, index, err);
+    if (!rc)
+        rc = device_number(plan, route->source, near, err);
+    return rc ? rc : device_number(plan, route->target, far, err);
+}
+
 /* Neither side reaches the other: through host memory in chunks. Slots are byte ranges like any other, so
  * that hazards between chunks make the two legs a pipeline by themselves. */
-static int bounce_plan(struct bw_plan *plan, uint32_t index, struct bw_hcq_device *source,
-                       struct bw_hcq_device *target, struct bw_err *err)
+static int bounce_plan(struct bw_plan *plan, uint32_t index, const struct route *route, struct bw_err *err)
 {
     const struct bw_call *call = &plan->graph->calls.data[index];
-    uint64_t chunk_bytes = call->size_bytes < BW_HCQ_STAGING_BYTES ? call->size_bytes : BW_HCQ_STAGING_BYTES;
-    struct bw_block *block = NULL;
-    int rc = staging_make(plan, source, target, STAGING_SLOTS * chunk_bytes, &block, err);
-    for (uint64_t at = 0, slot = 0; at < call->size_bytes && !rc;
-         at += chunk_bytes, slot = (slot + 1) % STAGING_SLOTS) {
-        uint64_t left_bytes = call->size_bytes - at;
-        uint64_t size_bytes = left_bytes < chunk_bytes ? left_bytes : chunk_bytes;
+    uint32_t source_queues[BW_HCQ_QUEUES_MAX], target_queues[BW_HCQ_QUEUES_MAX], source, target;
+    struct bw_staging staging;
+    int rc = bounce_check(plan, index, route, &source, &target, err);
+    if (!rc)
+        rc = staging_find(plan, route, &staging, err);
+    if (rc)
+        return rc;
+    uint64_t whole_bytes = call->size_bytes;
+    (void)bw_spread_queues(plan->spread, route->source, BW_SPREAD_HOST, whole_bytes, source_queues);
+    (void)bw_spread_queues(plan->spread, route->target, BW_SPREAD_HOST, whole_bytes, target_queues);
+    for (uint64_t at = 0, slot = 0; at < whole_bytes && !rc;
+         at += staging.slot_bytes, slot = (slot + 1) % STAGING_SLOTS) {
+        uint64_t left_bytes = whole_bytes - at;
+        uint64_t size_bytes = left_bytes < staging.slot_bytes ? left_bytes : staging.slot_bytes;
         struct bw_place to = call->places[0], from = call->places[1],
-                        between = {block, 0, slot * chunk_bytes};
+                        between = {staging.block, 0, slot * staging.slot_bytes};
         to.offset += at;
         from.offset += at;
-        rc = leg_add(plan, index, source, &between, &from, size_bytes, err);
+        rc = leg_add(plan, index, source, source_queues[0], &between, &from, size_bytes, err);
         if (!rc)
-            rc = leg_add(plan, index, target, &to, &between, size_bytes, err);
+            rc = leg_add(plan, index, target, target_queues[0], &to, &between, size_bytes, err);
     }
     return rc;
 }
 
-/* The source's side pushes, since posted writes travel better than reads; a GPU's engine before the CPU. */
-static int copy_plan(struct bw_plan *plan, uint32_t index, struct bw_err *err)
+static int copy_plan(struct bw_plan *plan, uint32_t index, const struct route *route, struct bw_err *err)
 {
-    const struct bw_call *call = &plan->graph->calls.data[index];
-    const struct bw_place *target = &call->places[0], *source = &call->places[1];
-    struct bw_hcq_device *candidates[2] = {place_owner(plan, source, call), place_owner(plan, target, call)};
-    if (device_is_cpu(candidates[0]) && !device_is_cpu(candidates[1])) {
-        candidates[0] = place_owner(plan, target, call);
-        candidates[1] = place_owner(plan, source, call);
-    }
-    for (int i = 0; i < 2; i++) {
-        if (candidates[i]->queue_count && place_reachable(plan, target, call, candidates[i]) &&
-            place_reachable(plan, source, call, candidates[i]))
-            return leg_add(plan, index, candidates[i], target, source, call->size_bytes, err);
-    }
-    return bounce_plan(plan, index, place_owner(plan, source, call), place_owner(plan, target, call), err);
+    return route->engine ? direct_plan(plan, index, route, err) : bounce_plan(plan, index, route, err);
 }
 
-bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t consumer, uint32_t producer)
+/* How much each engine's device will move where, before the first transfer is given to a queue. */
+static int traffic_note(struct bw_plan *plan, const struct bw_call *call, const struct route *route)
 {
-    struct bw_hcq_device *waiter = plan->devices.data[plan->queues.data[consumer].device].hcq;
-    struct bw_hcq_device *writer = plan->devices.data[plan->queues.data[producer].device].hcq;
+    const struct bw_place *target = &call->places[0], *source = &call->places[1];
+    if (route->engine)
+        return bw_spread_note(plan->spread, route->engine, far_side(route->engine, target, source, route),
+                              call->size_bytes);
+    int rc = staging_note(plan, route, call->size_bytes);
+    if (!rc)
+        rc = bw_spread_note(plan->spread, route->source, BW_SPREAD_HOST, call->size_bytes);
+    return rc ? rc : bw_spread_note(plan->spread, route->target, BW_SPREAD_HOST, call->size_bytes);
+}
+
+/* Finds every copy's route, then the queues of all, then makes the operations. */
+static int operations_make(struct bw_plan *plan, struct route *routes, struct bw_err *err)
+{
+    const struct bw_graph *graph = plan->graph;
+    int rc = 0;
+    for (uint32_t i = 0; i < graph->calls.count && !rc; i++) {
+        const struct bw_call *call = &graph->calls.data[i];
+        if (call->kernel)
+            continue;
+        routes[i] = route_find(plan, call);
+        rc = traffic_note(plan, call, &routes[i]) ? no_memory(err) : 0;
+    }
+    if (!rc && bw_spread_assign(plan->spread, graph->ctx))
+        rc = no_memory(err);
+    for (uint32_t i = 0; i < graph->calls.count && !rc; i++)
+        rc = graph->calls.data[i].kernel ? kernel_plan(plan, i, err) : copy_plan(plan, i, &routes[i], err);
+    return rc;
+}
+
+/* Kernels may go to any compute queue of their device, as far as there are kernels for them. */
+static int compute_queues_add(struct bw_plan *plan, struct bw_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < plan->devices.count; i++) {
+        const struct bw_plan_device *device = &plan->devices.data[i];
+        for (uint32_t k = 0; k < device->hcq->compute_count && k < device->kernel_count && !rc; k++) {
+            uint32_t number;
+            rc = bw_plan_queue_number(plan, i, k, &number, err);
+        }
+    }
+    return rc;
+}
+
+bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t waiter, uint32_t writer)
+{
+    struct bw_hcq_device *waits = plan->devices.data[waiter].hcq, *writes = plan->devices.data[writer].hcq;
     uint64_t address;
-    return waiter->device->caps.device_wait && bw_block_reach(writer->signals, waiter, &address, NULL) == 0;
+    return waits->device->caps.device_wait && bw_block_reach(writes->signals, waits, &address, NULL) == 0;
 }
 
 int bw_plan_make(struct bw_graph *graph, struct bw_plan *plan, struct bw_err *err)
 {
-    *plan = (struct bw_plan){.graph = graph};
+    *plan = (struct bw_plan){.graph = graph, .leader = BW_PLAN_NONE};
     plan->inputs = calloc(graph->input_count ? graph->input_count : 1, sizeof *plan->inputs);
-    int rc = plan->inputs ? 0 : no_memory(err);
-    for (uint32_t i = 0; i < graph->calls.count && !rc; i++)
-        rc = graph->calls.data[i].kernel ? kernel_plan(plan, i, err) : copy_plan(plan, i, err);
+    plan->spread = bw_spread_create();
+    struct route *routes = calloc(graph->calls.count + 1, sizeof *routes);
+    int rc = plan->inputs && plan->spread && routes ? operations_make(plan, routes, err) : no_memory(err);
+    free(routes);
+    if (!rc)
+        rc = compute_queues_add(plan, err);
     if (!rc)
         rc = bw_hazards_find(plan, err);
+    bw_spread_destroy(plan->spread);
+    plan->spread = NULL;
     if (rc)
         bw_plan_free(plan);
     return rc;
@@ -247,8 +422,9 @@ int bw_plan_make(struct bw_graph *graph, struct bw_plan *plan, struct bw_err *er
 void bw_plan_free(struct bw_plan *plan)
 {
     for (size_t i = 0; i < plan->staging.count; i++)
-        bw_block_release(plan->staging.data[i]);
+        bw_block_release(plan->staging.data[i].block);
     bw_vec_free(&plan->staging);
+    bw_map_free(&plan->staging_numbers);
     bw_vec_free(&plan->devices);
     bw_vec_free(&plan->queues);
     bw_vec_free(&plan->operations);

@@ -1,16 +1,18 @@
 /* From calls to command buffers, step by step:
  *
  *   graph.c   calls, as the user made them (checked, copied); lanes.c: on several devices at once
- *   plan.c    calls -> operations: one queue each, copies that no queue can do in one go are staged
+ *   plan.c    calls -> operations: one device each, copies that no device can do in one go are staged
+ *   spread.c  which queue: copies over engines and links, kernels by what they depend on
  *   hazard.c  operations -> what each has to wait for, by byte range; what order already gives is left out
  *   encode.c  operations -> command words with patches, argument blocks, steps of submission
- *   link.c    patches -> K instances in device-visible memory, scatter lists
+ *   link.c    patches -> K instances in device-visible memory; scatter.c: lists of what a replay writes
  *   replay.c  scatter, ring
  */
 #ifndef BW_HCQ_PLAN_H
 #define BW_HCQ_PLAN_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "hcq/hcq.h"
 
@@ -72,8 +74,9 @@ struct bw_wait {
 };
 
 struct bw_operation {
-    uint32_t call;  /* index of the call that it belongs to */
-    uint32_t queue; /* of the plan */
+    uint32_t call;   /* index of the call that it belongs to */
+    uint32_t device; /* of the plan */
+    uint32_t queue;  /* of the plan; BW_PLAN_NONE until hazard.c knows what a kernel depends on */
     bw_position position;
     struct bw_place target, source; /* of a copy */
     uint64_t size_bytes;
@@ -81,29 +84,40 @@ struct bw_operation {
     /* hazard.c */
     uint32_t wait_begin, wait_count;
     uint32_t barrier;       /* enum bw_barrier_flags to emit before it, after the waits */
+    uint32_t stage;         /* execution barriers of its queue up to it */
     bool signalled;         /* somebody waits for it */
     bool host_signalled;    /* ... the host does */
     uint32_t signal_number; /* of the queue's signals, from 1, when signalled */
 };
 
-/* A device that executes something or owns memory that is touched. All its queues are queues of the plan,
- * used or not. */
+/* A device that executes something or owns memory that is touched. */
 struct bw_plan_device {
     struct bw_hcq_device *hcq;
-    uint32_t queue_begin; /* its queues in the plan, in its own order */
+    uint32_t kernel_count;
+    uint32_t queue_numbers[BW_HCQ_QUEUES_MAX]; /* of its queues in the plan; BW_PLAN_NONE: not in it */
 };
 
+/* A queue that the graph uses, or may use for kernels. */
 struct bw_plan_queue {
     struct bw_hcq_queue *hcq;
     uint32_t device;             /* of the plan */
     bw_position operation_count; /* 0: this graph gives it nothing to do */
     uint32_t signal_count;       /* of one replay, the final one included */
+    uint64_t load;               /* what it was given so far, in bytes; see spread.c */
+    uint32_t stage;              /* execution barriers so far */
+    bool root;                   /* its first operation waits for no other queue of this replay */
 };
 
 struct bw_plan_input {
     uint64_t begin, end; /* bytes touched: [begin, end) */
     bool used, written;
     uint64_t devices; /* plan devices (by number) whose queues address it */
+};
+
+/* Host memory between two devices that do not reach each other: two slots. */
+struct bw_staging {
+    struct bw_block *block;
+    uint64_t slot_bytes;
 };
 
 struct bw_plan {
@@ -113,14 +127,38 @@ struct bw_plan {
     BW_VEC(struct bw_operation) operations;
     BW_VEC(struct bw_touch) touches;
     BW_VEC(struct bw_wait) waits;
-    BW_VEC(struct bw_block *) staging; /* made here, one reference each */
+    BW_VEC(struct bw_staging) staging; /* made here, one reference each */
+    struct bw_map staging_numbers;     /* which of them two devices share */
     struct bw_plan_input *inputs;      /* graph->input_count */
+    struct bw_spread *spread;          /* while it is made */
+    uint32_t leader; /* queue whose prologue waits for the others' sake; BW_PLAN_NONE: none */
 };
 
 int bw_plan_make(struct bw_graph *graph, struct bw_plan *plan, struct bw_err *err);
 void bw_plan_free(struct bw_plan *plan);
-/* Whether queue `consumer` can wait on the device for queue `producer` (numbers of the plan). */
-bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t consumer, uint32_t producer);
+/* Whether queues of device `waiter` can wait on the device for signals of device `writer` (of the plan). */
+bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t waiter, uint32_t writer);
+/* The number of a device's queue in the plan, added when new. */
+int bw_plan_queue_number(struct bw_plan *plan, uint32_t device, uint32_t queue, uint32_t *number,
+                         struct bw_err *err);
+
+/* spread.c */
+enum { BW_SPREAD_HOST = BW_HCQ_DEVICES_MAX }; /* the far side of a transfer is host memory */
+struct bw_spread *bw_spread_create(void);
+void bw_spread_destroy(struct bw_spread *spread);
+/* Before operations are made: that `near` will move so many bytes to or from `far` (indices in the context).
+ */
+int bw_spread_note(struct bw_spread *spread, struct bw_hcq_device *near, uint32_t far, uint64_t size_bytes);
+/* All transfers are noted: gives every pair its queues. */
+int bw_spread_assign(struct bw_spread *spread, struct bw_ctx *ctx);
+/* Queue numbers of `near` for a transfer of that size: into how many parts it is to be cut, one queue each.
+ */
+uint32_t bw_spread_queues(struct bw_spread *spread, struct bw_hcq_device *near, uint32_t far,
+                          uint64_t size_bytes, uint32_t queues[BW_HCQ_QUEUES_MAX]);
+/* The queue for a kernel. By queue of the plan: need is the newest operation there that it depends on, plus
+ * 1, or 0; reached the position that is passed once all it depends on is done. */
+int bw_spread_kernel(struct bw_plan *plan, uint32_t operation, const uint32_t *need,
+                     const bw_position *reached, struct bw_err *err);
 
 /* hazard.c: fills the operations' waits, barriers and signals. */
 int bw_hazards_find(struct bw_plan *plan, struct bw_err *err);
@@ -133,10 +171,16 @@ enum bw_symbol_kind {
     BW_SYMBOL_INPUT,     /* replay: address of input `number` for device `device` */
     BW_SYMBOL_VARIABLE,  /* replay: variable `number` */
     BW_SYMBOL_BASE,      /* replay: points of queue `number` before this replay's first */
-    BW_SYMBOL_PRECEDING, /* replay: points of queue `number` that earlier submissions end with (its prologue's
-                            wait) */
-    BW_SYMBOL_SIGNAL,    /* replay: signal address of queue `number` for device `device` */
+    /* Numbers of queues below are bw_symbol_queue of a device of the plan and its queue. */
+    BW_SYMBOL_PRECEDING, /* replay: points of the queue that earlier submissions end with (a prologue's wait)
+                          */
+    BW_SYMBOL_SIGNAL,    /* replay: signal address of the queue for device `device` */
 };
+
+static inline uint32_t bw_symbol_queue(uint32_t device, uint32_t queue)
+{
+    return device * BW_HCQ_QUEUES_MAX + queue;
+}
 
 struct bw_symbol {
     enum bw_symbol_kind kind;
@@ -147,6 +191,7 @@ struct bw_symbol {
 /* One submission, in order, or a wait of the host between two. */
 struct bw_step {
     bool host_wait;
+    bool flush;                /* the device is told of it now; else with a later one of the queue */
     uint32_t queue;            /* whose command buffer is submitted, or who is waited for */
     uint32_t word, word_count; /* in the queue's command words */
     uint32_t signal_number;    /* host wait: of that queue */
@@ -156,15 +201,24 @@ struct bw_step {
 struct bw_encoded_queue {
     struct bw_encoder commands; /* all its command buffers; patches count words in it */
     struct bw_step prologue;    /* invalidates code, waits for everyone else */
+    bool follows;               /* its prologue waits for the leader's */
     struct bw_hcq_label label;
-    uint32_t open; /* 1 + step of the command buffer under construction, 0: none */
-    bool begun;    /* it had a command buffer before */
+    uint32_t open;        /* 1 + step of the command buffer under construction, 0: none */
+    uint32_t batch_count; /* operations in it */
+    uint32_t batch_max;   /* that it takes; doubles */
+    bool begun;           /* it had a command buffer before */
+};
+
+/* Argument patches from patch_begin on, up to the next run's, are for the kernels of one step. */
+struct bw_argument_run {
+    uint32_t patch_begin, step;
 };
 
 /* Of one plan device. */
 struct bw_encoded_device {
     struct bw_encoder arguments; /* its argument blocks */
-    uint32_t stamp_count;        /* 64-bit words */
+    BW_VEC(struct bw_argument_run) runs;
+    uint32_t stamp_count; /* 64-bit words */
 };
 
 struct bw_encoded_call {

@@ -51,6 +51,8 @@ static int clock_try(struct bw_hcq_device *device, struct bw_block *block, struc
         uint64_t begin_ns = device->sys->ops->clock_ns(device->sys);
         rc = bw_hcq_queue_submit(queue, block->memory.address, encoder->count, err);
         if (!rc)
+            rc = bw_hcq_queue_flush(queue, err);
+        if (!rc)
             rc = bw_hcq_queue_wait(queue, done, err);
         *window_ns = device->sys->ops->clock_ns(device->sys) - begin_ns;
         uint64_t stamp;

@@ -20,28 +20,60 @@ static void slot_enter(struct bw_hcq_queue *queue, uint32_t slot, struct bw_poin
     __atomic_store_n(&queue->submitted.value, first.value, __ATOMIC_RELEASE);
 }
 
-static int queue_create(struct bw_hcq_device *device, enum bw_queue_kind kind, uint32_t index,
-                        struct bw_err *err)
+static void queue_plan(struct bw_hcq_device *device, enum bw_queue_kind kind, uint32_t index)
 {
     struct bw_hcq_queue *queue = &device->queues[device->queue_count];
     queue->owner = device;
-    queue->number = device->queue_count;
+    queue->kind = kind;
+    queue->index = index;
+    queue->number = device->queue_count++;
     snprintf(queue->label, sizeof queue->label, "%s queue %u", kind == BW_QUEUE_COMPUTE ? "compute" : "copy",
              index);
-    int rc = device->device->ops->queue_create(device->device, kind, index, &queue->queue, err);
-    if (rc)
-        return rc;
     slot_enter(queue, 0, (struct bw_point){device->ctx->config.timeline_start});
-    device->queue_count++;
-    return 0;
 }
 
-/* One queue of each kind is what a graph is spread over today; a device that offers more gets its first of
- * each. */
+static int queue_make(struct bw_hcq_queue *queue, struct bw_err *err)
+{
+    struct bw_device *device = queue->owner->device;
+    struct bw_queue *made = NULL;
+    int rc = device->ops->queue_create(device, queue->kind, queue->index, &made, err);
+    if (!rc)
+        __atomic_store_n(&queue->queue, made, __ATOMIC_RELEASE);
+    return rc;
+}
+
+bool bw_hcq_queue_usable(struct bw_hcq_queue *queue)
+{
+    struct bw_hcq_device *device = queue->owner;
+    if (bw_hcq_queue_made(queue))
+        return true;
+    pthread_mutex_lock(&device->lock);
+    if (!queue->queue && !queue->refused && queue_make(queue, NULL))
+        __atomic_store_n(&queue->refused, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&device->lock);
+    return bw_hcq_queue_made(queue) != NULL;
+}
+
+/* Copy engines are shared with other processes: where all are taken, compute queues copy. */
+static int first_queues_make(struct bw_hcq_device *device, struct bw_err *err)
+{
+    int rc = device->compute_count ? queue_make(&device->queues[0], err) : 0;
+    if (rc || device->compute_count == device->queue_count)
+        return rc;
+    rc = queue_make(&device->queues[device->compute_count], err);
+    if (rc == -ENOMEM && device->compute_count && device->device->caps.compute_copies) {
+        device->queue_count = device->compute_count;
+        rc = 0;
+    }
+    return rc;
+}
+
 int bw_hcq_queues_create(struct bw_hcq_device *device, struct bw_err *err)
 {
     const struct bw_device_caps *caps = &device->device->caps;
     uint64_t signal_bytes = (uint64_t)BW_HCQ_QUEUES_MAX * BW_HCQ_SIGNAL_SLOTS * BW_HCQ_SIGNAL_BYTES;
+    assert(caps->compute_queues + caps->copy_queues <= BW_HCQ_QUEUES_MAX);
+    assert(caps->xgmi_copy_queues <= caps->copy_queues);
     int rc =
         bw_block_create(device, signal_bytes, BW_BUFFER_HOST | BW_BUFFER_UNCACHED, &device->signals, err);
     if (rc)
@@ -49,19 +81,20 @@ int bw_hcq_queues_create(struct bw_hcq_device *device, struct bw_err *err)
     if (!bw_block_map(device->signals))
         return bw_fail(err, -ENOTSUP, "hcq", "signal memory of %s has no CPU view",
                        device->device->info.name);
-    if (caps->compute_queues)
-        rc = queue_create(device, BW_QUEUE_COMPUTE, 0, err);
+    for (uint32_t i = 0; i < caps->compute_queues; i++)
+        queue_plan(device, BW_QUEUE_COMPUTE, i);
     device->compute_count = device->queue_count;
-    if (!rc && caps->copy_queues)
-        rc = queue_create(device, BW_QUEUE_COPY, 0, err);
-    return rc;
+    for (uint32_t i = 0; i < caps->copy_queues; i++)
+        queue_plan(device, BW_QUEUE_COPY, i);
+    return first_queues_make(device, err);
 }
 
 void bw_hcq_queues_destroy(struct bw_hcq_device *device)
 {
     while (device->queue_count) {
         struct bw_hcq_queue *queue = &device->queues[--device->queue_count];
-        device->device->ops->queue_destroy(queue->queue);
+        if (queue->queue)
+            device->device->ops->queue_destroy(queue->queue);
     }
     bw_block_release(device->signals);
     device->signals = NULL;
@@ -77,6 +110,7 @@ static int queue_roll(struct bw_hcq_queue *queue, struct bw_err *err)
         return rc;
     slot_enter(queue, (queue->slot + 1) % BW_HCQ_SIGNAL_SLOTS,
                bw_point_window(bw_hcq_queue_submitted(queue)));
+    ctx->signal_epoch++;
     return 0;
 }
 
@@ -109,6 +143,20 @@ int bw_hcq_queue_submit(struct bw_hcq_queue *queue, uint64_t address, uint32_t w
         rc = bw_hcq_queue_submit_slowly(queue, address, word_count, &failure);
     if (rc && err)
         *err = failure;
+    return rc;
+}
+
+int bw_hcq_queue_flush(struct bw_hcq_queue *queue, struct bw_err *err)
+{
+    const struct bw_driver_ops *ops = queue->owner->device->ops;
+    struct bw_err failure;
+    int rc = ops->flush ? ops->flush(queue->queue) : 0;
+    if (rc) {
+        bw_fail(&failure, rc, "hcq", "submitting to %s", queue->label);
+        rc = bw_hcq_device_fail(queue->owner, &failure);
+        if (err)
+            *err = failure;
+    }
     return rc;
 }
 

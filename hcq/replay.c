@@ -64,22 +64,6 @@ static int variables_take(struct bw_linked_graph *linked, const struct bw_replay
     return 0;
 }
 
-static void scatter(const struct bw_scatter_list *list, const uint64_t *table, uint32_t *words)
-{
-    for (size_t i = 0; i < list->wide.count; i++) {
-        const struct bw_scatter *entry = &list->wide.data[i];
-        uint64_t value = table[entry->slot] + entry->addend;
-        memcpy(words + entry->word, &value, sizeof value);
-    }
-    for (size_t i = 0; i < list->fields.count; i++) {
-        const struct bw_scatter_field *field = &list->fields.data[i];
-        uint64_t value = (table[field->slot] + field->addend) >> field->shift;
-        words[field->word] = field->keep | ((uint32_t)value & field->mask);
-        if (field->wide)
-            words[field->word + 1] = (uint32_t)(value >> 32);
-    }
-}
-
 static uint32_t *instance_words(const struct bw_linked_device *device, uint32_t instance)
 {
     return device->words + instance * device->stride_words;
@@ -98,23 +82,14 @@ static int windows_ensure(const struct bw_linked_graph *linked, struct bw_err *e
     return rc;
 }
 
-/* Reserves this replay's points and puts everything that patches may ask for into the table. */
-static int table_fill(struct bw_linked_graph *linked, struct bw_err *err)
+/* Signal addresses change when a timeline moves to its other slot, once in 2^32 points. */
+static int signals_refresh(struct bw_linked_graph *linked, struct bw_err *err)
 {
-    for (uint32_t i = 0; i < linked->queue_count; i++) {
-        struct bw_linked_queue *queue = &linked->queues[i];
-        if (queue->preceding_slot != BW_PLAN_NONE)
-            linked->table[queue->preceding_slot] = bw_hcq_queue_submitted(queue->hcq).value;
-        queue->submitted = 0;
-        if (queue->signal_count == 0)
-            continue;
-        queue->base = bw_hcq_queue_reserve(queue->hcq, queue->signal_count);
-        if (queue->base_slot != BW_PLAN_NONE)
-            linked->table[queue->base_slot] = queue->base.value;
-    }
+    if (linked->signal_epoch == linked->ctx->signal_epoch)
+        return 0;
     for (size_t i = 0; i < linked->signals.count; i++) {
         const struct bw_linked_signal *signal = &linked->signals.data[i];
-        struct bw_hcq_queue *queue = linked->queues[signal->queue].hcq;
+        const struct bw_hcq_queue *queue = signal->hcq;
         uint64_t address = queue->owner->signals->memory.address;
         if (linked->devices[signal->device].hcq != queue->owner) {
             int rc =
@@ -124,7 +99,43 @@ static int table_fill(struct bw_linked_graph *linked, struct bw_err *err)
         }
         linked->table[signal->slot] = address + queue->signal_offset;
     }
+    linked->signal_epoch = linked->ctx->signal_epoch;
     return 0;
+}
+
+static void signals_scatter(struct bw_linked_graph *linked, uint32_t instance)
+{
+    if (linked->signal_epochs[instance] == linked->signal_epoch)
+        return;
+    for (uint32_t i = 0; i < linked->device_count; i++) {
+        const struct bw_linked_device *device = &linked->devices[i];
+        const struct bw_scatter_range all = {.wide_end = (uint32_t)device->rare.wide.count,
+                                             .field_end = (uint32_t)device->rare.fields.count};
+        if (device->memory)
+            bw_scatter_run(&device->rare, &all, linked->table, instance_words(device, instance));
+    }
+    linked->signal_epochs[instance] = linked->signal_epoch;
+}
+
+/* Before this replay's own points are reserved: where everybody stands. */
+static void preceding_fill(struct bw_linked_graph *linked)
+{
+    for (size_t i = 0; i < linked->preceding.count; i++)
+        linked->table[linked->preceding.data[i].slot] =
+            bw_hcq_queue_submitted(linked->preceding.data[i].hcq).value;
+}
+
+static void points_reserve(struct bw_linked_graph *linked)
+{
+    for (uint32_t i = 0; i < linked->queue_count; i++) {
+        struct bw_linked_queue *queue = &linked->queues[i];
+        queue->submitted = 0;
+        if (queue->signal_count == 0)
+            continue;
+        queue->base = bw_hcq_queue_reserve(queue->hcq, queue->signal_count);
+        if (queue->base_slot != BW_PLAN_NONE)
+            linked->table[queue->base_slot] = queue->base.value;
+    }
 }
 
 static int step_submit(struct bw_linked_graph *linked, const struct bw_step *step, uint32_t instance,
@@ -134,16 +145,9 @@ static int step_submit(struct bw_linked_graph *linked, const struct bw_step *ste
     const struct bw_linked_device *device = &linked->devices[queue->device];
     uint64_t word = instance * device->stride_words + queue->word + step->word;
     queue->submitted++;
-    return bw_hcq_queue_submit(queue->hcq, device->address + word * sizeof(uint32_t), step->word_count, err);
-}
-
-static uint32_t plan_queue_of(const struct bw_linked_graph *linked, const struct bw_hcq_queue *queue)
-{
-    for (uint32_t i = 0; i < linked->queue_count; i++) {
-        if (linked->queues[i].hcq == queue)
-            return i;
-    }
-    return BW_PLAN_NONE;
+    int rc =
+        bw_hcq_queue_submit(queue->hcq, device->address + word * sizeof(uint32_t), step->word_count, err);
+    return rc || !step->flush ? rc : bw_hcq_queue_flush(queue->hcq, err);
 }
 
 /* Every device whose queues may still touch memory that this replay touches. */
@@ -161,58 +165,129 @@ static uint64_t users_of(const struct bw_linked_graph *linked)
     return users;
 }
 
+/* A follower's prologue waits for the leader's. */
+static void prologue_want(struct bw_linked_graph *linked, struct bw_linked_queue *queue)
+{
+    queue->prologue_wanted = true;
+    if (queue->follows)
+        linked->queues[linked->leader].prologue_wanted = true;
+}
+
+/* A queue that is not done with earlier work: who waits for it on the device? *here: somebody cannot, so the
+ * host has to. */
+static void preceding_wait(struct bw_linked_graph *linked, const struct bw_hcq_queue *producer,
+                           uint32_t number, bool *wanted, bool *here)
+{
+    for (uint32_t i = 0; i < linked->queue_count; i++) {
+        struct bw_linked_queue *queue = &linked->queues[i];
+        if (!queue->root || queue->hcq == producer)
+            continue;
+        bool itself = number && linked->devices[queue->device].can_wait >> (number - 1) & 1;
+        if (queue->follows || itself) {
+            prologue_want(linked, queue);
+            *wanted = true;
+        } else {
+            *here = true;
+        }
+    }
+}
+
+static bool code_is_stale(const struct bw_linked_queue *queue)
+{
+    return queue->signal_count &&
+           queue->hcq->code_epoch != __atomic_load_n(&queue->hcq->owner->code_epoch, __ATOMIC_ACQUIRE);
+}
+
 /* Which of the graph's queues must wait for earlier work of others: on the device by their prologue, else
  * here. Before this replay's own points are reserved. */
-static int preceding_find(const struct bw_linked_graph *linked, uint64_t *prologues, struct bw_err *err)
+static int preceding_find(struct bw_linked_graph *linked, struct bw_err *err)
 {
-    *prologues = 0;
+    bool wanted = false;
+    for (uint32_t i = 0; i < linked->queue_count; i++)
+        linked->queues[i].prologue_wanted = false;
+    for (uint32_t i = 0; i < linked->queue_count; i++) {
+        if (!code_is_stale(&linked->queues[i]))
+            continue;
+        prologue_want(linked, &linked->queues[i]);
+        wanted = true;
+    }
     for (uint64_t users = users_of(linked); users; users &= users - 1) {
         struct bw_hcq_device *device = bw_hcq_device_at(linked->ctx, (uint32_t)__builtin_ctzll(users));
         for (uint32_t i = 0; device && i < device->queue_count; i++) {
             struct bw_hcq_queue *producer = &device->queues[i];
+            bool here = false;
             if (bw_hcq_queue_idle(producer))
                 continue;
-            uint32_t number = plan_queue_of(linked, producer);
-            for (uint32_t q = 0; q < linked->queue_count; q++) {
-                if (q == number || linked->queues[q].signal_count == 0)
-                    continue;
-                if (number != BW_PLAN_NONE && (linked->queues[q].can_wait >> number & 1)) {
-                    *prologues |= 1ull << q;
-                    continue;
-                }
-                int rc = bw_hcq_queue_wait(producer, bw_hcq_queue_submitted(producer), err);
-                if (rc)
-                    return rc;
-            }
+            preceding_wait(linked, producer, linked->device_numbers[device->index], &wanted, &here);
+            int rc = here ? bw_hcq_queue_wait(producer, bw_hcq_queue_submitted(producer), err) : 0;
+            if (rc)
+                return rc;
         }
     }
+    if (wanted)
+        preceding_fill(linked);
     return 0;
 }
 
-static int prologues_submit(struct bw_linked_graph *linked, uint64_t wanted, uint32_t instance,
-                            struct bw_err *err)
+static int prologue_submit(struct bw_linked_graph *linked, uint32_t number, uint32_t instance,
+                           struct bw_err *err)
 {
-    int rc = 0;
+    struct bw_linked_queue *queue = &linked->queues[number];
+    const struct bw_linked_device *device = &linked->devices[queue->device];
+    if (!queue->prologue_wanted)
+        return 0;
+    queue->hcq->code_epoch = __atomic_load_n(&queue->hcq->owner->code_epoch, __ATOMIC_ACQUIRE);
+    if (!queue->prologue.word_count) /* a copy queue has no instruction cache */
+        return 0;
+    bw_scatter_run(&device->prologue, &queue->prologue_range, linked->table,
+                   instance_words(device, instance));
+    return step_submit(linked, &queue->prologue, instance, err);
+}
+
+/* The leader's first, since others wait for it. */
+static int prologues_submit(struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err)
+{
+    int rc = linked->leader != BW_PLAN_NONE ? prologue_submit(linked, linked->leader, instance, err) : 0;
     for (uint32_t i = 0; i < linked->queue_count && !rc; i++) {
-        struct bw_linked_queue *queue = &linked->queues[i];
-        uint64_t code_epoch = __atomic_load_n(&queue->hcq->owner->code_epoch, __ATOMIC_ACQUIRE);
-        if (queue->signal_count == 0 || (!(wanted >> i & 1) && queue->hcq->code_epoch == code_epoch))
-            continue;
-        rc = step_submit(linked, &queue->prologue, instance, err);
-        queue->hcq->code_epoch = code_epoch;
+        if (i != linked->leader)
+            rc = prologue_submit(linked, i, instance, err);
     }
     return rc;
+}
+
+static void step_scatter(struct bw_linked_graph *linked, const struct bw_linked_step *step, uint32_t instance,
+                         bool early, bool late)
+{
+    const struct bw_linked_device *device = &linked->devices[linked->queues[step->step.queue].device];
+    uint32_t *words = instance_words(device, instance);
+    if (early)
+        bw_scatter_run(&device->early, &step->early, linked->table, words);
+    if (late)
+        bw_scatter_run(&device->late, &step->late, linked->table, words);
+}
+
+/* Outside the turn: what the first command buffer of each queue reads of inputs and variables. */
+static void steps_prepare(struct bw_linked_graph *linked, uint32_t instance)
+{
+    for (size_t i = 0; i < linked->steps.count; i++) {
+        const struct bw_linked_step *step = &linked->steps.data[i];
+        if (step->first)
+            step_scatter(linked, step, instance, true, false);
+    }
 }
 
 static int steps_run(struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < linked->steps.count && !rc; i++) {
-        const struct bw_step *step = &linked->steps.data[i];
-        const struct bw_linked_queue *queue = &linked->queues[step->queue];
-        rc = step->host_wait
-                 ? bw_hcq_queue_wait(queue->hcq, bw_point_after(queue->base, step->signal_number), err)
-                 : step_submit(linked, step, instance, err);
+        const struct bw_linked_step *step = &linked->steps.data[i];
+        const struct bw_linked_queue *queue = &linked->queues[step->step.queue];
+        if (step->step.host_wait) {
+            rc = bw_hcq_queue_wait(queue->hcq, bw_point_after(queue->base, step->step.signal_number), err);
+            continue;
+        }
+        step_scatter(linked, step, instance, !step->first, true);
+        rc = step_submit(linked, &step->step, instance, err);
     }
     return rc;
 }
@@ -247,25 +322,20 @@ static void replay_remember(struct bw_linked_graph *linked, uint32_t instance)
     }
 }
 
-/* In the turn: points, late patches, doorbells. */
+/* In the turn: points, patches, doorbells. */
 static int replay_submit(struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err)
 {
-    uint64_t prologues;
     int rc = windows_ensure(linked, err);
     if (!rc)
-        rc = preceding_find(linked, &prologues, err);
+        rc = signals_refresh(linked, err);
+    if (!rc)
+        rc = preceding_find(linked, err);
     if (rc)
         return rc;
-    rc = table_fill(linked, err);
-    if (!rc) {
-        for (uint32_t i = 0; i < linked->device_count; i++) {
-            if (linked->devices[i].memory)
-                scatter(&linked->devices[i].late, linked->table,
-                        instance_words(&linked->devices[i], instance));
-        }
-        replay_remember(linked, instance);
-        rc = prologues_submit(linked, prologues, instance, err);
-    }
+    points_reserve(linked);
+    signals_scatter(linked, instance);
+    replay_remember(linked, instance);
+    rc = prologues_submit(linked, instance, err);
     if (!rc)
         rc = steps_run(linked, instance, err);
     if (rc)
@@ -288,10 +358,7 @@ int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_repla
         rc = instance_wait(linked, instance, err);
     if (rc)
         return rc;
-    for (uint32_t i = 0; i < linked->device_count; i++) {
-        if (linked->devices[i].memory)
-            scatter(&linked->devices[i].early, linked->table, instance_words(&linked->devices[i], instance));
-    }
+    steps_prepare(linked, instance);
     bw_hcq_turn_take(linked->ctx);
     rc = replay_submit(linked, instance, err);
     bw_hcq_turn_give(linked->ctx);

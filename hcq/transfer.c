@@ -148,6 +148,8 @@ static int slot_submit(struct bw_transfer *transfer, uint32_t index, const struc
     struct bw_point base = bw_hcq_queue_reserve(queue, 1);
     slot->done = bw_point_after(base, 1);
     uint64_t signal = queue->owner->signals->memory.address + queue->signal_offset;
+    if (ops->encode_begin)
+        ops->encode_begin(queue->queue, encoder);
     ops->encode_barrier(queue->queue, encoder, BW_BARRIER_EXECUTION | BW_BARRIER_ACQUIRE);
     rc = copies_encode(transfer, request->write ? memory : staging, request->write ? staging : memory,
                        slot->size_bytes);
@@ -165,8 +167,9 @@ static int slot_submit(struct bw_transfer *transfer, uint32_t index, const struc
            encoder->count * sizeof(uint32_t));
     static const struct bw_hcq_label write_label = {"write to a buffer"}, read_label = {"read of a buffer"};
     bw_hcq_queue_remember(queue, slot->done, request->write ? &write_label : &read_label);
-    return bw_hcq_queue_submit(queue, transfer->commands->memory.address + index * COMMAND_BYTES,
-                               encoder->count, err);
+    rc = bw_hcq_queue_submit(queue, transfer->commands->memory.address + index * COMMAND_BYTES,
+                             encoder->count, err);
+    return rc ? rc : bw_hcq_queue_flush(queue, err);
 }
 
 /* Waits until the slot is free again; a read's bytes go to the caller. */

@@ -24,7 +24,8 @@ static uint64_t progress_of(const struct bw_ctx *ctx, uint64_t mask)
             struct bw_hcq_queue *queue = &device->queues[i];
             sum = sum * 0x100000001b3ull +
                   bw_hcq_queue_now(queue).value; /* FNV-1a's prime: order matters, little cancels */
-            sum = sum * 0x100000001b3ull + device->device->ops->queue_progress(queue->queue);
+            struct bw_queue *made = bw_hcq_queue_made(queue);
+            sum = sum * 0x100000001b3ull + (made ? device->device->ops->queue_progress(made) : 0);
         }
     }
     return sum;
@@ -167,6 +168,9 @@ int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uin
 {
     struct bw_hcq_device *owner = queue->owner;
     struct watch watch = watch_begin(queue);
+    int flush_rc = bw_hcq_queue_flush(queue, failure); /* what fills the ring has to be known to run */
+    if (flush_rc)
+        return flush_rc;
     do {
         int rc = owner->device->ops->submit(queue->queue, address, word_count);
         if (rc && rc != -EAGAIN) {

@@ -147,6 +147,7 @@ static const struct bw_driver_ops ops = {
     .argument_block = bw_amd_argument_block,
     .queue_create = bw_amd_queue_create,
     .queue_destroy = bw_amd_queue_destroy,
+    .encode_begin = bw_amd_encode_begin,
     .encode_kernel = bw_amd_encode_kernel,
     .encode_copy = bw_amd_encode_copy,
     .encode_wait = bw_amd_encode_wait,
@@ -155,6 +156,7 @@ static const struct bw_driver_ops ops = {
     .encode_barrier = bw_amd_encode_barrier,
     .encode_end = bw_amd_encode_end,
     .submit = bw_amd_queue_submit,
+    .flush = bw_amd_queue_flush,
     .queue_progress = bw_amd_queue_progress,
     .wait_interrupt = amd_wait_interrupt,
     .queue_look = bw_amd_queue_look,
@@ -211,11 +213,17 @@ static void fill_info(struct bw_amd_device *device)
 static void fill_caps(struct bw_amd_device *device)
 {
     const struct bw_iface_properties *p = &device->iface->properties;
-    uint32_t copies = p->sdma_engines * (p->sdma_queues_per_engine ? p->sdma_queues_per_engine : 1);
+    /* One queue per engine: the kernel deals queues out to engines in turn, and a second one on the same
+     * engine moves no byte more. */
+    uint32_t most = BW_AMD_COPY_QUEUES_MAX;
+    uint32_t copies = p->sdma_engines < most ? p->sdma_engines : most;
+    uint32_t xgmi = p->sdma_xgmi_engines < most - copies ? p->sdma_xgmi_engines : most - copies;
     uint32_t computes = p->cp_queues ? p->cp_queues : 1;
     device->base.caps = (struct bw_device_caps){
         .compute_queues = computes < BW_AMD_COMPUTE_QUEUES_MAX ? computes : BW_AMD_COMPUTE_QUEUES_MAX,
-        .copy_queues = copies < BW_AMD_COPY_QUEUES_MAX ? copies : BW_AMD_COPY_QUEUES_MAX,
+        .copy_queues = copies + xgmi,
+        .xgmi_copy_queues = xgmi,
+        .compute_copies = true,
         .user_doorbell = true,
         .device_wait = true,
         .device_wait_64 = false, /* SDMA polls 32 bits; WAIT_REG_MEM64 would serve compute queues only */

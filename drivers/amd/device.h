@@ -15,7 +15,7 @@
 
 enum {
     BW_AMD_PAGE_BYTES = 4096,      /* what a memory fault names */
-    BW_AMD_COMPUTE_QUEUES_MAX = 8, /* one MEC has 8 queues per pipe; more would share pipes */
+    BW_AMD_COMPUTE_QUEUES_MAX = 4, /* as many as ROCm's runtime makes: each pins its save area */
     BW_AMD_COPY_QUEUES_MAX = 16,
     BW_AMD_COMPUTE_RING_BYTES = 64 << 10, /* 4096 submissions of 4 words */
     BW_AMD_COPY_RING_BYTES = 128 << 10,   /* 4096 submissions of 8 words */
@@ -123,6 +123,7 @@ int bw_amd_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint3
                         struct bw_queue **queue, struct bw_err *err);
 void bw_amd_queue_destroy(struct bw_queue *queue);
 int bw_amd_queue_submit(struct bw_queue *queue, uint64_t address, uint32_t word_count);
+int bw_amd_queue_flush(struct bw_queue *queue);
 uint64_t bw_amd_queue_progress(struct bw_queue *queue);
 
 /* scratch.c: the scratch of the queue that holds wave_bytes per wave, grown when needed. */
@@ -131,6 +132,7 @@ int bw_amd_scratch_get(struct bw_amd_queue *queue, const char *kernel_name, uint
 void bw_amd_scratch_free(struct bw_amd_queue *queue);
 
 /* encode.c */
+void bw_amd_encode_begin(struct bw_queue *queue, struct bw_encoder *encoder);
 int bw_amd_encode_kernel(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_kernel *kernel,
                          const struct bw_dispatch *dispatch, struct bw_err *err);
 int bw_amd_encode_copy(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,

@@ -9,6 +9,7 @@
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/regs.h"
 #include "drivers/amd/sdma.h"
+#include "drivers/amd/state.h"
 
 static const char subsystem[] = "amd";
 
@@ -34,15 +35,15 @@ static void encode_program(struct bw_encoder *encoder, const struct bw_amd_devic
     /* Four registers in a row: base of scratch (256-byte units, like the program), RSRC1, RSRC2. */
     const struct bw_amd_register_value resources[] = {address(bw_operand_constant(scratch->memory.gpu_va), 8),
                                                       constant(descriptor->rsrc1), constant(rsrc2)};
+    const struct bw_amd_register_value rsrc3 = constant(descriptor->rsrc3), no_limits = constant(0),
+                                       tmpring_size = constant(scratch->tmpring_size);
     _Static_assert(BW_AMD_COMPUTE_DISPATCH_SCRATCH_BASE_LO + 2 == BW_AMD_COMPUTE_PGM_RSRC1, "in a row");
     _Static_assert(BW_AMD_COMPUTE_PGM_RSRC1 + 1 == BW_AMD_COMPUTE_PGM_RSRC2, "in a row");
-    bw_amd_pm4_set_sh_reg_operands(encoder, BW_AMD_COMPUTE_PGM_LO, program, BW_COUNT_OF(program));
-    bw_amd_pm4_set_sh_reg_operands(encoder, BW_AMD_COMPUTE_DISPATCH_SCRATCH_BASE_LO, resources,
-                                   BW_COUNT_OF(resources));
-    bw_amd_pm4_set_sh_reg(encoder, device->arch->rsrc3_register, &descriptor->rsrc3, 1);
-    bw_amd_pm4_set_sh_reg(encoder, BW_AMD_COMPUTE_TMPRING_SIZE, &scratch->tmpring_size, 1);
-    const uint32_t no_limits = 0;
-    bw_amd_pm4_set_sh_reg(encoder, BW_AMD_COMPUTE_RESOURCE_LIMITS, &no_limits, 1);
+    bw_amd_state_set(encoder, BW_AMD_COMPUTE_PGM_LO, program, BW_COUNT_OF(program));
+    bw_amd_state_set(encoder, BW_AMD_COMPUTE_DISPATCH_SCRATCH_BASE_LO, resources, BW_COUNT_OF(resources));
+    bw_amd_state_set(encoder, device->arch->rsrc3_register, &rsrc3, 1);
+    bw_amd_state_set(encoder, BW_AMD_COMPUTE_TMPRING_SIZE, &tmpring_size, 1);
+    bw_amd_state_set(encoder, BW_AMD_COMPUTE_RESOURCE_LIMITS, &no_limits, 1);
 }
 
 /* User SGPRs in the order of the property bits; see enum bw_amd_kernel_property. */
@@ -68,17 +69,22 @@ static void encode_user_data(struct bw_encoder *encoder, const struct bw_amd_ker
     /* Preloaded arguments would follow; their values are not known here, and the kernel's first 256 bytes
      * load them itself (AMDGPUUsage, "Preloaded Kernel Arguments"), since it is entered at its start. */
     if (count)
-        bw_amd_pm4_set_sh_reg_operands(encoder, BW_AMD_COMPUTE_USER_DATA_0, values, count);
+        bw_amd_state_set(encoder, BW_AMD_COMPUTE_USER_DATA_0, values, count);
 }
 
 static void encode_launch(struct bw_encoder *encoder, const struct bw_dispatch *dispatch, uint32_t wave_size)
 {
     /* START_X..Z, then NUM_THREAD_X..Z: six registers in a row. Groups are all whole, so the partial sizes
      * stay 0. */
-    const uint32_t geometry[] = {
-        0, 0, 0, dispatch->group_size[0], dispatch->group_size[1], dispatch->group_size[2]};
+    const struct bw_amd_register_value geometry[] = {constant(0),
+                                                     constant(0),
+                                                     constant(0),
+                                                     constant(dispatch->group_size[0]),
+                                                     constant(dispatch->group_size[1]),
+                                                     constant(dispatch->group_size[2])};
     _Static_assert(BW_AMD_COMPUTE_START_X + 3 == BW_AMD_COMPUTE_NUM_THREAD_X, "in a row");
-    bw_amd_pm4_set_sh_reg(encoder, BW_AMD_COMPUTE_START_X, geometry, BW_COUNT_OF(geometry));
+    bw_amd_state_set(encoder, BW_AMD_COMPUTE_START_X, geometry, BW_COUNT_OF(geometry));
+    bw_amd_state_emit(encoder);
     uint32_t initiator = bw_amd_bits_pack(BW_AMD_COMPUTE_DISPATCH_INITIATOR_COMPUTE_SHADER_EN, 1) |
                          bw_amd_bits_pack(BW_AMD_COMPUTE_DISPATCH_INITIATOR_FORCE_START_AT_000, 1) |
                          bw_amd_bits_pack(BW_AMD_COMPUTE_DISPATCH_INITIATOR_ORDER_MODE, 1) |
@@ -117,16 +123,31 @@ int bw_amd_encode_kernel(struct bw_queue *base, struct bw_encoder *encoder, stru
     return encoder->failed;
 }
 
+void bw_amd_encode_begin(struct bw_queue *queue, struct bw_encoder *encoder)
+{
+    bw_amd_state_begin(encoder);
+}
+
+/* The command processor's own engine, for devices whose copy engines are taken. It waits for its bytes. */
+static int copy_compute(struct bw_encoder *encoder, struct bw_operand target, struct bw_operand source,
+                        uint64_t size_bytes, uint64_t *done_bytes)
+{
+    uint64_t take_bytes = size_bytes < BW_AMD_PM4_DMA_BYTES_MAX ? size_bytes : BW_AMD_PM4_DMA_BYTES_MAX;
+    bw_amd_pm4_dma_data(encoder, target, source, (uint32_t)take_bytes);
+    *done_bytes = take_bytes;
+    return encoder->failed;
+}
+
 int bw_amd_encode_copy(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand target,
                        struct bw_operand source, uint64_t size_bytes, uint64_t *done_bytes)
 {
     const struct bw_amd_device *device = bw_amd_device(queue->device);
     uint64_t max_bytes = queue->device->caps.copy_bytes_max;
     *done_bytes = 0;
-    if (queue->kind != BW_QUEUE_COPY)
-        return -EOPNOTSUPP;
     if (size_bytes == 0)
         return 0;
+    if (queue->kind != BW_QUEUE_COPY)
+        return copy_compute(encoder, target, source, size_bytes, done_bytes);
     uint64_t take_bytes = size_bytes < max_bytes ? size_bytes : max_bytes;
     bw_amd_sdma_copy_linear(encoder, device->sdma, target, source, take_bytes);
     if (encoder->failed)

@@ -132,12 +132,24 @@ static bool wait_is_over(const struct bw_amd_device *device, uint64_t va, uint32
     return (uint32_t)(bw_amd_load64(region, offset) >> va % 8 * 8) >= value;
 }
 
+/* The program's address among registers that were written, in 256-byte units; it may change by half. */
+static void walk_registers(struct walk *walk, const uint32_t *words, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t reg = words[1] + BW_AMD_PM4_SH_REG_FIRST + i, units = walk->program >> 8;
+        if (reg == BW_AMD_COMPUTE_PGM_LO)
+            units = (units & ~(uint64_t)UINT32_MAX) | words[2 + i];
+        else if (reg == BW_AMD_COMPUTE_PGM_LO + 1)
+            units = (units & UINT32_MAX) | (uint64_t)words[2 + i] << 32;
+        walk->program = units << 8;
+    }
+}
+
 static void walk_compute(struct walk *walk, const struct bw_amd_decoded *decoded, const uint32_t *words)
 {
     switch (decoded->packet->opcode) {
     case BW_AMD_PM4_OP_SET_SH_REG:
-        if (words[1] == BW_AMD_COMPUTE_PGM_LO - BW_AMD_PM4_SH_REG_FIRST && decoded->tail_count >= 2)
-            walk->program = (words[2] | (uint64_t)words[3] << 32) << 8;
+        walk_registers(walk, words, decoded->tail_count);
         break;
     case BW_AMD_PM4_OP_DISPATCH_DIRECT:
         add_kernel(walk);

@@ -20,9 +20,14 @@ static int create_hardware(struct bw_amd_queue *queue, struct bw_err *err)
 {
     struct bw_amd_device *device = bw_amd_device(queue->base.device);
     zero_region(&queue->pointer_memory.cpu);
+    const struct bw_device_caps *caps = &device->base.caps;
     bool compute = queue->base.kind == BW_QUEUE_COMPUTE;
+    uint32_t plain_copies = caps->copy_queues - caps->xgmi_copy_queues; /* the driver's own queue counts on */
+    bool xgmi = queue->base.index >= plain_copies && queue->base.index < caps->copy_queues;
     struct bw_iface_queue_request request = {
-        .kind = compute ? BW_IFACE_QUEUE_COMPUTE_PM4 : BW_IFACE_QUEUE_SDMA,
+        .kind = compute ? BW_IFACE_QUEUE_COMPUTE_PM4
+                : xgmi  ? BW_IFACE_QUEUE_SDMA_XGMI
+                        : BW_IFACE_QUEUE_SDMA,
         .ring = &queue->ring_memory,
         .read_pointer_va = queue->pointer_memory.gpu_va + BW_AMD_POINTER_READ,
         .write_pointer_va = queue->pointer_memory.gpu_va + BW_AMD_POINTER_WRITE,
@@ -202,7 +207,12 @@ int bw_amd_queue_submit(struct bw_queue *base, uint64_t address, uint32_t word_c
     atomic_store_explicit(&recent->address, address, memory_order_relaxed);
     atomic_store_explicit(&recent->word_count, word_count, memory_order_relaxed);
     atomic_store_explicit(&queue->submit_count, count + 1, memory_order_release);
-    bw_amd_ring_announce(&queue->ring);
+    return 0;
+}
+
+int bw_amd_queue_flush(struct bw_queue *base)
+{
+    bw_amd_ring_announce(&bw_amd_queue(base)->ring);
     return 0;
 }
 

@@ -122,6 +122,7 @@ static int upload_chunk(struct bw_amd_device *device, uint64_t target_va, const 
         for (uint32_t i = 0; i < encoder.count; i++)
             bw_wr32(&memory->cpu, UPLOAD_CHUNK_BYTES + i * 4, encoder.words[i]);
         rc = bw_amd_queue_submit(queue, memory->gpu_va + UPLOAD_CHUNK_BYTES, encoder.count);
+        rc = rc ? rc : bw_amd_queue_flush(queue);
     }
     bw_encoder_free(&encoder);
     return rc ? bw_fail(err, rc, subsystem, "upload of %" PRIu64 " bytes", size_bytes)

@@ -210,6 +210,7 @@ static void info_fill(struct bw_host_device *host, uint32_t index)
     host->base.caps = (struct bw_device_caps){
         .compute_queues = 1,
         .copy_queues = 1,
+        .compute_copies = true,
         .user_doorbell = false, /* a sleeping thread is woken by a system call */
         .device_wait = true,
         .device_wait_64 = true,

@@ -1,5 +1,5 @@
 /* A device whose work retires at the doorbell: kernels do nothing, copies, waits, signals and timestamps
- * happen inside submit, which reads the same packets as the host (drivers/host/packet.h). It is what the
+ * happen inside flush, which reads the same packets as the host (drivers/host/packet.h). It is what the
  * host's side of a replay is measured on, and a schedule that would deadlock or wait for the wrong value
  * stands still here, every time.
  *
@@ -19,7 +19,10 @@
 enum {
     PAGE_BYTES = 4096,
     COPY_BYTES_MAX = 1 << 20, /* small, so that tests cross it often */
-    RING_ENTRIES = 64,        /* parked command buffers of a queue, before submit says -EAGAIN */
+    COMPUTE_QUEUES = 2, /* several of each kind, so that schedules over them are seen without hardware */
+    COPY_QUEUES = 3,
+    QUEUES = COMPUTE_QUEUES + COPY_QUEUES,
+    RING_ENTRIES = 64, /* parked command buffers of a queue, before submit says -EAGAIN */
     PARKED_LOOK_NS =
         50000, /* how late a waiting host sees that another device's signal let a parked queue go on */
 };
@@ -32,17 +35,17 @@ struct null_entry {
 struct null_queue {
     struct bw_queue base;
     struct null_entry ring[RING_ENTRIES];
-    uint64_t put, get;
-    uint32_t at;       /* word of the first entry where it goes on */
-    uint64_t progress; /* atomic: packets retired */
+    uint64_t put, told, get; /* told: by the last flush; what was put since does not run */
+    uint32_t at;             /* word of the first entry where it goes on */
+    uint64_t progress;       /* atomic: packets retired */
 };
 
 struct null_device {
     struct bw_device base;
     struct bw_sys *sys;
-    struct null_queue *queues[2]; /* by enum bw_queue_kind */
-    bool broken;                  /* atomic: a packet was not one of ours */
-    bool busy;                    /* atomic: a thread runs the queues */
+    struct null_queue *queues[QUEUES]; /* compute queues first; NULL: not made */
+    bool broken;                       /* atomic: a packet was not one of ours */
+    bool busy;                         /* atomic: a thread runs the queues */
 };
 
 static bool word_reached(const uint32_t *packet)
@@ -86,7 +89,7 @@ static bool packet_retire(struct null_device *device, const uint32_t *packet)
 static bool queue_run(struct null_device *device, struct null_queue *queue)
 {
     uint64_t retired = 0;
-    while (queue->get != queue->put && !device->broken) {
+    while (queue->get != queue->told && !device->broken) {
         const struct null_entry *entry = &queue->ring[queue->get % RING_ENTRIES];
         while (queue->at < entry->word_count) {
             const uint32_t *packet = &entry->words[queue->at];
@@ -122,9 +125,9 @@ static bool device_run(struct null_device *device)
     bool any = false;
     for (bool moved = true; moved; any |= moved) { /* ends: every turn retires a packet */
         moved = false;
-        for (uint32_t kind = 0; kind < BW_COUNT_OF(device->queues); kind++) {
-            struct null_queue *queue = device->queues[kind];
-            if (queue && queue->get != queue->put)
+        for (uint32_t i = 0; i < QUEUES; i++) {
+            struct null_queue *queue = device->queues[i];
+            if (queue && queue->get != queue->told)
                 moved |= queue_run(device, queue);
         }
     }
@@ -143,29 +146,52 @@ static int null_submit(struct bw_queue *base, uint64_t address, uint32_t word_co
             (struct null_entry){(const uint32_t *)(uintptr_t)address, word_count};
         queue->put++;
     }
-    device_run(device);
     device_give(device);
     return full ? -EAGAIN : 0;
+}
+
+static int null_flush(struct bw_queue *base)
+{
+    struct null_queue *queue = (struct null_queue *)base;
+    struct null_device *device = (struct null_device *)base->device;
+    while (!device_take(device)) {
+    }
+    queue->told = queue->put;
+    device_run(device);
+    device_give(device);
+    return 0;
+}
+
+static struct null_queue **slot_of(struct null_device *device, enum bw_queue_kind kind, uint32_t index)
+{
+    return &device->queues[kind == BW_QUEUE_COMPUTE ? index : COMPUTE_QUEUES + index];
 }
 
 static int null_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,
                              struct bw_queue **out, struct bw_err *err)
 {
     struct null_device *null = (struct null_device *)device;
-    if (index > 0 || null->queues[kind])
+    if (index >= (kind == BW_QUEUE_COMPUTE ? COMPUTE_QUEUES : COPY_QUEUES) || *slot_of(null, kind, index))
         return bw_fail(err, -ENODEV, "null", "queue %u of kind %d", index, kind);
     struct null_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
         return bw_fail(err, -ENOMEM, "null", "queue");
     queue->base = (struct bw_queue){device, kind, index};
-    null->queues[kind] = queue;
+    while (!device_take(null)) { /* others may be looked at meanwhile */
+    }
+    *slot_of(null, kind, index) = queue;
+    device_give(null);
     *out = &queue->base;
     return 0;
 }
 
 static void null_queue_destroy(struct bw_queue *queue)
 {
-    ((struct null_device *)queue->device)->queues[queue->kind] = NULL;
+    struct null_device *null = (struct null_device *)queue->device;
+    while (!device_take(null)) {
+    }
+    *slot_of(null, queue->kind, queue->index) = NULL;
+    device_give(null);
     free(queue);
 }
 
@@ -264,11 +290,11 @@ static int null_query_fault(struct bw_device *device, struct bw_err *err)
 static int null_reset(struct bw_device *device, struct bw_err *err)
 {
     struct null_device *null = (struct null_device *)device;
-    for (uint32_t kind = 0; kind < BW_COUNT_OF(null->queues); kind++) {
-        struct null_queue *queue = null->queues[kind];
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        struct null_queue *queue = null->queues[i];
         if (!queue)
             continue;
-        queue->get = queue->put;
+        queue->get = queue->told = queue->put;
         queue->at = 0;
     }
     null->broken = false;
@@ -295,6 +321,7 @@ static const struct bw_driver_ops null_ops = {
     .encode_barrier = bw_host_encode_barrier,
     .encode_end = bw_host_encode_end,
     .submit = null_submit,
+    .flush = null_flush,
     .queue_progress = null_queue_progress,
     .wait_interrupt = null_wait_interrupt,
     .query_fault = null_query_fault,
@@ -317,8 +344,9 @@ int bw_null_open(struct bw_ctx *ctx, struct bw_device **device, struct bw_err *e
     info->compute_units = 1;
     info->group_size_max = 1;
     null->base.caps = (struct bw_device_caps){
-        .compute_queues = 1,
-        .copy_queues = 1,
+        .compute_queues = COMPUTE_QUEUES,
+        .copy_queues = COPY_QUEUES,
+        .compute_copies = true,
         .user_doorbell = true,
         .device_wait = true,
         .device_wait_64 = true,

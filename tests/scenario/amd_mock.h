@@ -110,6 +110,7 @@ static inline int amd_mock_submit(struct amd_mock *mock, struct bw_queue *queue,
     for (uint32_t i = 0; i < encoder->count; i++)
         bw_wr32(&mock->commands.cpu, (first + i) * 4, encoder->words[i]);
     int rc = mock->ops->submit(queue, mock->commands.address + first * 4, encoder->count);
+    rc = rc ? rc : mock->ops->flush(queue);
     if (rc == 0)
         mock->command_words += encoder->count;
     bw_encoder_free(encoder);

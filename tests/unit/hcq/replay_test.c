@@ -127,9 +127,32 @@ static void a_chain_costs_what_it_must(void)
     linked = chain_link(&rig, true);
     bw_linked_graph_stats(linked, &stats);
     BW_EQ(stats.command_buffers, 2);
+    BW_EQ(stats.doorbells, 2);
     BW_EQ(stats.waits, NODES - 1); /* each kernel and each copy follows the other queue */
     BW_EQ(stats.signals, NODES);
     bw_linked_graph_destroy(linked);
+    rig_close(&rig);
+}
+
+/* The device begins while the host still writes; telling it so often that it never has to wait for the host
+ * again would be a doorbell for each. */
+static void long_graphs_begin_early(void)
+{
+    enum { LONG = 256 + 512 + 1024 + 1 };
+    struct rig rig;
+    struct bw_graph_stats stats;
+    if (!rig_open(&rig, NULL, on_null))
+        return;
+    struct bw_buffer *buffer = rig_buffer(&rig, 0, BYTES, 0);
+    struct bw_graph *graph = rig_graph(&rig);
+    for (uint32_t i = 0; i < LONG; i++)
+        BW_OK(mix_add(&rig, graph, 0, range_all(buffer), range_all(buffer), i, -1), &rig.err);
+    struct bw_linked_graph *linked = rig_link(&rig, graph);
+    bw_linked_graph_stats(linked, &stats);
+    BW_EQ(stats.command_buffers, 4);
+    BW_EQ(stats.doorbells, 4);
+    bw_linked_graph_destroy(linked);
+    bw_buffer_destroy(buffer);
     rig_close(&rig);
 }
 
@@ -333,7 +356,8 @@ static void copies_of_every_size(void)
               &rig.err);
         struct bw_linked_graph *linked = rig_link(&rig, graph);
         bw_linked_graph_stats(linked, &stats);
-        BW_EQ(stats.packets, bw_div_up(sizes[i], MAX) + 2); /* and a barrier, and a signal */
+        BW_EQ(stats.packets,
+              bw_div_up(sizes[i], MAX) + 2ull * stats.command_buffers); /* and a barrier, and a signal */
         BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig.err), &rig.err);
         BW_OK(bw_linked_graph_wait(linked, ticket, &rig.err), &rig.err);
         memcpy(model + at, source + source_at, sizes[i]);
@@ -366,6 +390,7 @@ static void copies_of_every_size(void)
 BW_TEST_MAIN("replay",
              {"replay_makes_no_system_call_and_no_allocation", replay_makes_no_system_call_and_no_allocation},
              {"a_chain_costs_what_it_must", a_chain_costs_what_it_must},
+             {"long_graphs_begin_early", long_graphs_begin_early},
              {"inputs_that_overlap_are_refused", inputs_that_overlap_are_refused},
              {"grids_may_be_variables", grids_may_be_variables}, {"timelines_roll_over", timelines_roll_over},
              {"profiles_lie_on_the_hosts_clock", profiles_lie_on_the_hosts_clock},

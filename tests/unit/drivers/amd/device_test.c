@@ -91,7 +91,7 @@ static void info_and_caps_follow_the_chip(void)
     BW_STR(f.device->info.name, "fake+amd@gfx1100");
     BW_EQ(f.device->info.compute_units, 4);
     BW_EQ(f.device->caps.copy_bytes_max, 1 << 30);
-    BW_EQ(f.device->caps.copy_queues, 12);
+    BW_EQ(f.device->caps.copy_queues, 2); /* one for each engine */
     BW_EQ(f.device->caps.command_words_max, 0xffff8);
     BW_EQ(f.add->info.argument_count, 4);
     BW_EQ(f.add->info.argument_bytes, 56);
@@ -145,26 +145,84 @@ static void launch_words(void)
     memcpy(&rsrc2, descriptor + 52, 4);
     BW_EQ(rsrc2 & 0x3f << 1, 2 << 1);
     WORDS_ARE(&e,
+              /* COMPUTE_START_X..Z, NUM_THREAD_X..Z */
+              0xc0067600, 0x204, 0, 0, 0, 256, 1, 1,
               /* COMPUTE_PGM_LO, HI */
               0xc0027600, 0x20c, (uint32_t)(entry >> 8), (uint32_t)(entry >> 40),
               /* COMPUTE_DISPATCH_SCRATCH_BASE_LO, HI, PGM_RSRC1, RSRC2 */
               0xc0047600, 0x210, 0, 0, rsrc1, rsrc2 | 3 << 15,
-              /* COMPUTE_PGM_RSRC3 */
-              0xc0017600, 0x228, rsrc3,
-              /* COMPUTE_TMPRING_SIZE */
-              0xc0017600, 0x218, 0,
               /* COMPUTE_RESOURCE_LIMITS */
               0xc0017600, 0x215, 0,
+              /* COMPUTE_TMPRING_SIZE */
+              0xc0017600, 0x218, 0,
+              /* COMPUTE_PGM_RSRC3 */
+              0xc0017600, 0x228, rsrc3,
               /* COMPUTE_USER_DATA_0, 1: kernarg pointer */
               0xc0027600, 0x240, 0xaa001100, 0x7f55,
-              /* COMPUTE_START_X..Z, NUM_THREAD_X..Z */
-              0xc0067600, 0x204, 0, 0, 0, 256, 1, 1,
               /* DISPATCH_DIRECT: shader enable, start at 0, order mode, wave32 */
               0xc0031500, 17, 1, 1, 0x8045);
+    bw_encoder_free(&e);
     dispatch = dispatch_of(0, 256, 0);
     BW_OK(f.ops->encode_kernel(f.compute, &e, f.add, &dispatch, &f.err), &f.err);
     BW_EQ(e.count, 0);
     BW_EQ(f.ops->encode_kernel(f.copy, &e, f.add, &dispatch, &f.err), -EINVAL);
+    fixture_close(&f);
+}
+
+/* The same kernel again: its arguments and the dispatch; another one: what differs. */
+static void launches_write_what_changes(void)
+{
+    struct fixture f;
+    if (!fixture_open(&f))
+        return;
+    struct bw_encoder e = {0};
+    struct bw_dispatch dispatch = dispatch_of(17, 256, 0);
+    dispatch.argument_block = bw_operand_symbol(5, 0);
+    dispatch.argument_block.shares_high = true;
+    f.ops->encode_begin(f.compute, &e);
+    BW_OK(f.ops->encode_kernel(f.compute, &e, f.add, &dispatch, &f.err), &f.err);
+    uint32_t first = e.count, patches = e.patch_count;
+    dispatch.argument_block.addend = 64;
+    BW_OK(f.ops->encode_kernel(f.compute, &e, f.add, &dispatch, &f.err), &f.err);
+    const uint32_t again[] = {0xc0017600, 0x240, 0, 0xc0031500, 17, 1, 1, 0x8045};
+    if (BW_EQ(e.count, first + BW_COUNT_OF(again)))
+        BW_BYTES(e.words + first, again, sizeof again);
+    if (BW_EQ(e.patch_count, patches + 1)) {
+        BW_EQ(e.patches[patches].word, first + 2);
+        BW_EQ(e.patches[patches].addend, 64);
+        BW_EQ(e.patches[patches].wide, false);
+        BW_EQ(e.patches[patches].shift, 0);
+    }
+    first = e.count;
+    dispatch.argument_block.addend = 128;
+    dispatch.argument_block.shares_high = false; /* nothing is promised: both halves */
+    dispatch.group_size[0] = 128;
+    BW_OK(f.ops->encode_kernel(f.compute, &e, f.add, &dispatch, &f.err), &f.err);
+    const uint32_t sized[] = {0xc0017600, 0x207, 128, 0xc0027600, 0x240, 0, 0, 0xc0031500, 17, 1, 1, 0x8045};
+    if (BW_EQ(e.count, first + BW_COUNT_OF(sized)))
+        BW_BYTES(e.words + first, sized, sizeof sized);
+    uint32_t whole = e.count;
+    f.ops->encode_begin(f.compute, &e); /* another command buffer: nothing is known */
+    BW_OK(f.ops->encode_kernel(f.compute, &e, f.add, &dispatch, &f.err), &f.err);
+    BW_EQ(e.count - whole, 36);
+    bw_encoder_free(&e);
+    fixture_close(&f);
+}
+
+static void copies_without_a_copy_engine(void)
+{
+    struct fixture f;
+    uint64_t done_bytes;
+    if (!fixture_open(&f))
+        return;
+    struct bw_encoder e = {0};
+    BW_TRUE(f.device->caps.compute_copies);
+    BW_EQ(f.ops->encode_copy(f.compute, &e, bw_operand_constant(0x100002000),
+                             bw_operand_constant(0x300001000), 1ull << 32, &done_bytes),
+          0);
+    BW_EQ(done_bytes, (1 << 26) - 1);
+    /* DMA_DATA: L2 to L2, synchronous */
+    WORDS_ARE(&e, 0xc0055000, 0xe0300000, 0x1000, 3, 0x2000, 1, (1 << 26) - 1);
     fixture_close(&f);
 }
 
@@ -180,7 +238,7 @@ static void user_sgprs_follow_the_property_bits(void)
     BW_OK(f.ops->encode_kernel(f.compute, &e, f.empty, &dispatch, &f.err), &f.err);
     /* dispatch pointer (symbol), queue pointer 0, dispatch id 0, private segment size */
     const uint32_t user_data[] = {0xc0077600, 0x240, 0, 0, 0, 0, 0, 0, 48 + 1024};
-    uint32_t at = 19;
+    uint32_t at = e.count - 5 - BW_COUNT_OF(user_data); /* the last registers before DISPATCH_DIRECT */
     BW_BYTES(e.words + at, user_data, sizeof user_data);
     if (BW_EQ(e.patch_count, 2)) {
         BW_EQ(e.patches[0].word, at + 2);
@@ -555,10 +613,12 @@ static void scratch_registers(void)
     struct bw_amd_queue *queue = (struct bw_amd_queue *)f.compute;
     uint64_t base = queue->scratch.data[0].memory.gpu_va;
     /* 1072 bytes for each of 64: 68608, so 128 KiB per wave */
-    BW_EQ(e.words[6], (uint32_t)(base >> 8));
-    BW_EQ(e.words[7], (uint32_t)(base >> 40));
-    BW_EQ(e.words[9] & 1, 1); /* SCRATCH_EN of RSRC2 */
-    BW_EQ(e.words[15], 64 | 512 << 12);
+    BW_EQ(e.words[13], 0x210); /* COMPUTE_DISPATCH_SCRATCH_BASE_LO, after geometry and program */
+    BW_EQ(e.words[14], (uint32_t)(base >> 8));
+    BW_EQ(e.words[15], (uint32_t)(base >> 40));
+    BW_EQ(e.words[17] & 1, 1); /* SCRATCH_EN of RSRC2 */
+    BW_EQ(e.words[22], 0x218); /* COMPUTE_TMPRING_SIZE, after COMPUTE_RESOURCE_LIMITS */
+    BW_EQ(e.words[23], 64 | 512 << 12);
     bw_encoder_free(&e);
     fixture_close(&f);
 }
@@ -573,6 +633,7 @@ static void submit_words(struct fixture *f, const struct bw_encoder *e, const st
     for (uint32_t i = 0; i < e->count; i++)
         bw_wr32(&memory->cpu, i * 4, e->words[i]);
     BW_EQ(f->ops->submit(f->compute, memory->address, e->count), 0);
+    BW_EQ(f->ops->flush(f->compute), 0);
 }
 
 static void faults_name_queue_kernel_and_buffer(void)
@@ -680,6 +741,8 @@ static void memory_runs_out_by_name(void)
 BW_TEST_MAIN("amd device", {"unknown_chips_are_refused_by_name", unknown_chips_are_refused_by_name},
              {"info_and_caps_follow_the_chip", info_and_caps_follow_the_chip},
              {"programs_arrive_in_vram", programs_arrive_in_vram}, {"launch_words", launch_words},
+             {"launches_write_what_changes", launches_write_what_changes},
+             {"copies_without_a_copy_engine", copies_without_a_copy_engine},
              {"user_sgprs_follow_the_property_bits", user_sgprs_follow_the_property_bits},
              {"argument_blocks_hold_the_hidden_arguments", argument_blocks_hold_the_hidden_arguments},
              {"dispatch_packets_follow_the_arguments", dispatch_packets_follow_the_arguments},

@@ -19,6 +19,13 @@ struct consumer {
     uint64_t invalidations;
 };
 
+/* What hcq does with a command buffer that is the last for now. */
+static int submit_now(struct bw_device *device, struct bw_queue *queue, uint64_t address, uint32_t word_count)
+{
+    int rc = device->ops->submit(queue, address, word_count);
+    return rc ? rc : device->ops->flush(queue);
+}
+
 static uint64_t buffer_address(uint64_t index)
 {
     return 0x7e0000000000 + index * 32;
@@ -95,7 +102,7 @@ static void a_million_submits_through_a_page(bool pointer_wraps)
     uint64_t submitted = 0, refused = 0;
     bool ok = true;
     while (ok && submitted < SUBMITS) {
-        int rc = device->ops->submit(queue, buffer_address(submitted), 8);
+        int rc = submit_now(device, queue, buffer_address(submitted), 8);
         if (rc == -EAGAIN) {
             refused++;
             ok = BW_TRUE(consumer.seen < submitted) && consume(&consumer, 1 + bw_rng_below(&rng, 300));
@@ -138,17 +145,17 @@ static void a_full_ring_refuses_until_the_engine_moves(void)
         return;
     struct consumer consumer = consumer_of(&fake, bw_amd_queue(queue), false);
     uint64_t submitted = 0;
-    while (device->ops->submit(queue, buffer_address(submitted), 8) == 0)
+    while (submit_now(device, queue, buffer_address(submitted), 8) == 0)
         submitted++;
     /* 1024 words, one stays free, 8 for the first invalidation, 4 for each buffer. */
     BW_EQ(submitted, (1024 - 1 - 8) / 4);
     uint64_t doorbell = consumer.queue->doorbell;
-    BW_EQ(device->ops->submit(queue, buffer_address(submitted), 8), -EAGAIN);
+    BW_EQ(submit_now(device, queue, buffer_address(submitted), 8), -EAGAIN);
     BW_EQ(consumer.queue->doorbell, doorbell);
     consume(&consumer, 1); /* the invalidation: 8 words, room for two */
-    BW_EQ(device->ops->submit(queue, buffer_address(submitted++), 8), 0);
-    BW_EQ(device->ops->submit(queue, buffer_address(submitted++), 8), 0);
-    BW_EQ(device->ops->submit(queue, buffer_address(submitted), 8), -EAGAIN);
+    BW_EQ(submit_now(device, queue, buffer_address(submitted++), 8), 0);
+    BW_EQ(submit_now(device, queue, buffer_address(submitted++), 8), 0);
+    BW_EQ(submit_now(device, queue, buffer_address(submitted), 8), -EAGAIN);
     consume(&consumer, UINT64_MAX);
     BW_EQ(consumer.seen, submitted);
     device->ops->queue_destroy(queue);
@@ -173,7 +180,7 @@ static void rings_go_on_where_someone_left_them(void)
         consumer_report(&consumer);
         uint64_t submitted = 0;
         for (int round = 0; round < 2000; round++) {
-            if (device->ops->submit(queue, buffer_address(submitted), 8) == 0)
+            if (submit_now(device, queue, buffer_address(submitted), 8) == 0)
                 submitted++;
             else if (!consume(&consumer, UINT64_MAX))
                 break;
@@ -213,7 +220,7 @@ static void copy_rings_wrap_between_packets(void)
             device->ops->encode_end(queue, &e);
             for (uint32_t k = 0; k < e.count; k++)
                 bw_wr32(&commands.cpu, k * 4, e.words[k]);
-            if (!BW_EQ(device->ops->submit(queue, commands.address, e.count), 0) ||
+            if (!BW_EQ(submit_now(device, queue, commands.address, e.count), 0) ||
                 bw_rd64(&target.cpu, 0) != n) {
                 BW_EQ(bw_rd64(&target.cpu, 0), n);
                 n = BUFFERS;
@@ -223,12 +230,12 @@ static void copy_rings_wrap_between_packets(void)
         /* Stalled: refuses when full, runs all of it once released. */
         hardware->stalled = true;
         uint64_t waiting = 0;
-        while (device->ops->submit(queue, commands.address, 8) == 0)
+        while (submit_now(device, queue, commands.address, 8) == 0)
             waiting++;
         BW_EQ(waiting, 1024 / 8 - 1);
         hardware->stalled = false;
         fake_sdma_run(hardware);
-        BW_EQ(device->ops->submit(queue, commands.address, 8), 0);
+        BW_EQ(submit_now(device, queue, commands.address, 8), 0);
         device->ops->free(device, &commands);
         device->ops->free(device, &target);
         device->ops->queue_destroy(queue);
@@ -242,15 +249,20 @@ static void bad_submissions_are_refused(void)
     struct bw_device *device = device_open(&fake);
     struct bw_queue *queue, *none;
     struct bw_err err;
-    BW_OK(device->ops->queue_create(device, BW_QUEUE_COMPUTE, 7, &queue, &err), &err);
-    BW_EQ(device->ops->queue_create(device, BW_QUEUE_COMPUTE, 8, &none, &err), -EINVAL);
-    BW_STR(err.what, "compute queue 8 of 8");
-    BW_EQ(device->ops->submit(queue, 0x1004, 8), -EINVAL);
-    BW_EQ(device->ops->submit(queue, 0x1000, 9), -EINVAL);
-    BW_EQ(device->ops->submit(queue, 0x1000, 1 << 20), -E2BIG);
-    BW_EQ(device->ops->submit(queue, 0x1000, (1 << 20) - 8), 0);
+    BW_OK(device->ops->queue_create(device, BW_QUEUE_COMPUTE, 3, &queue, &err), &err);
+    BW_EQ(device->ops->queue_create(device, BW_QUEUE_COMPUTE, 4, &none, &err), -EINVAL);
+    BW_STR(err.what, "compute queue 4 of 4");
+    BW_EQ(submit_now(device, queue, 0x1004, 8), -EINVAL);
+    BW_EQ(submit_now(device, queue, 0x1000, 9), -EINVAL);
+    BW_EQ(submit_now(device, queue, 0x1000, 1 << 20), -E2BIG);
+    BW_EQ(submit_now(device, queue, 0x1000, (1 << 20) - 8), 0);
     BW_EQ(device->ops->submit(queue, 0x1000, 0), 0);
     BW_EQ(fake.queues[0].doorbells, 1);
+    BW_EQ(device->ops->submit(queue, 0x1000, 8), 0); /* any number of them, then one doorbell */
+    BW_EQ(device->ops->submit(queue, 0x2000, 8), 0);
+    BW_EQ(fake.queues[0].doorbells, 1);
+    BW_EQ(device->ops->flush(queue), 0);
+    BW_EQ(fake.queues[0].doorbells, 2);
     device->ops->queue_destroy(queue);
     device->ops->close(device);
 }
@@ -264,11 +276,11 @@ static void uploads_invalidate_instruction_caches_once_per_queue(void)
     struct bw_err err;
     BW_OK(device->ops->queue_create(device, BW_QUEUE_COMPUTE, 0, &queue, &err), &err);
     struct consumer consumer = consumer_of(&fake, bw_amd_queue(queue), false);
-    BW_EQ(device->ops->submit(queue, buffer_address(0), 8), 0);
-    BW_EQ(device->ops->submit(queue, buffer_address(1), 8), 0);
+    BW_EQ(submit_now(device, queue, buffer_address(0), 8), 0);
+    BW_EQ(submit_now(device, queue, buffer_address(1), 8), 0);
     struct elf_file file = elf_file_read("kernels.rel.elf");
     BW_OK(device->ops->program_load(device, file.data, file.size_bytes, &program, &err), &err);
-    BW_EQ(device->ops->submit(queue, buffer_address(2), 8), 0);
+    BW_EQ(submit_now(device, queue, buffer_address(2), 8), 0);
     /* 8 + 4, 4, then again 8 + 4: the second acquire comes before the buffer that may run the new code */
     BW_EQ(ring_word(&consumer, 0), 0xc0065800);
     BW_EQ(ring_word(&consumer, 7) & 1, 1);

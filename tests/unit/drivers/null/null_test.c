@@ -169,6 +169,7 @@ static void nonsense_is_noticed(void)
         BW_EQ(null->ops->query_fault(null, &err), 0);
         BW_EQ(host->ops->query_fault(host, &err), 0);
         BW_EQ(null->ops->submit(null_queue, (uintptr_t)cases[i], 2), 0);
+        BW_EQ(null->ops->flush(null_queue), 0);
         BW_EQ(host->ops->submit(host_queue, (uintptr_t)cases[i], 2), 0);
         BW_EQ(null->ops->query_fault(null, &err), -EIO);
         struct bw_sys *sys = bw_ctx_sys(ctx);
