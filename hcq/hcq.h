@@ -1,7 +1,8 @@
 /* Inside hcq/: contexts, devices, queues, memory blocks.
  *
  * Locks, in the order in which they may be taken together: ctx.peer_lock, device.transfer_lock, ctx.turn,
- * ctx.lock, device.lock. A replay takes only ctx.turn. */
+ * ctx.lock, device.lock; a driver's own come after them, and no driver calls the describer under one that it
+ * takes to allocate or free. A replay takes only ctx.turn. */
 #ifndef BW_HCQ_HCQ_H
 #define BW_HCQ_HCQ_H
 

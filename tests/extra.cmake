@@ -116,3 +116,9 @@ if(TARGET bellwire-cli AND NOT BW_SANITIZE AND NOT BW_FUZZ)
   add_test(NAME install.consumers COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/install/install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
   set_tests_properties(install.consumers PROPERTIES LABELS "install;slow" TIMEOUT 300)
 endif()
+
+if(BW_SANITIZE MATCHES thread)
+  get_property(all_tests DIRECTORY PROPERTY TESTS)
+  set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT
+    "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tsan.supp")
+endif()

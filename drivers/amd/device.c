@@ -131,6 +131,7 @@ static void amd_close(struct bw_device *base)
     device->iface->ops->close(device->iface);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->upload_lock);
+    pthread_mutex_destroy(&device->fault_lock);
     free(device);
 }
 
@@ -258,6 +259,7 @@ int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **o
     device->wait_ns = ctx ? bw_ctx_config(ctx)->wait_ns : wait_ns_default;
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->upload_lock, NULL);
+    pthread_mutex_init(&device->fault_lock, NULL);
     iface->ops->interrupt_target(iface, &device->mailbox_va, &device->event_id);
     fill_info(device);
     fill_caps(device);

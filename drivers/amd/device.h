@@ -92,7 +92,9 @@ struct bw_amd_device {
     uint32_t compute_ring_bytes, copy_ring_bytes; /* of queues made from now on */
     uint64_t wait_ns;                             /* the context's deadline */
     _Atomic uint32_t code_generation;             /* counts program uploads */
-    pthread_mutex_t lock;                         /* lists below, upload, fault */
+    pthread_mutex_t fault_lock; /* from the interface's report until it stands in fault; before lock */
+    pthread_mutex_t lock;       /* lists below, upload, fault. Innermost: owners free memory under theirs, so
+                                   nobody outside (the describer, say) is called under it. */
     struct bw_amd_memory *memories;
     struct bw_amd_queue *queues;
     struct bw_amd_program *programs;
@@ -178,6 +180,9 @@ int bw_amd_queue_look(struct bw_queue *queue, struct bw_queue_view *view);
 
 /* fault.c */
 int bw_amd_query_fault(struct bw_device *device, struct bw_err *err);
+/* The first failure since the last reset stays: keeps this one if there is none (code 0 keeps nothing), gives
+ * back the one that stands. True if the device is broken. Takes device->lock. */
+bool bw_amd_fault_keep(struct bw_amd_device *device, struct bw_err *failure);
 int bw_amd_reset(struct bw_device *device, struct bw_err *err);
 
 #endif

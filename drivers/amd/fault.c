@@ -91,7 +91,9 @@ static void describe_exception(struct bw_amd_device *device, const struct bw_fau
 static void describe_fault(struct bw_amd_device *device, const struct bw_fault *fault, struct bw_err *err)
 {
     struct blame blame;
+    pthread_mutex_lock(&device->lock);
     blame_find(device, &blame);
+    pthread_mutex_unlock(&device->lock);
     if (fault->kind == BW_FAULT_MEMORY)
         describe_memory(device, fault, &blame, err);
     else
@@ -103,32 +105,45 @@ static void describe_fault(struct bw_amd_device *device, const struct bw_fault *
     bw_err_device(err, device->base.info.name);
 }
 
+bool bw_amd_fault_keep(struct bw_amd_device *device, struct bw_err *failure)
+{
+    pthread_mutex_lock(&device->lock);
+    if (!device->fault.code)
+        device->fault = *failure;
+    *failure = device->fault;
+    pthread_mutex_unlock(&device->lock);
+    return failure->code;
+}
+
+/* Asks the interface; device->fault_lock is held. */
+static void fault_ask(struct bw_amd_device *device, struct bw_err *failure)
+{
+    struct bw_fault fault = {0};
+    int rc = device->iface->ops->query_fault(device->iface, &fault, failure);
+    if (!rc && fault.kind != BW_FAULT_NONE)
+        describe_fault(device, &fault, failure);
+}
+
 int bw_amd_query_fault(struct bw_device *base, struct bw_err *err)
 {
     struct bw_amd_device *device = bw_amd_device(base);
-    pthread_mutex_lock(&device->lock);
-    int rc = 0;
-    if (!device->fault.code) {
-        struct bw_fault fault = {0};
-        struct bw_err query = {0};
-        rc = device->iface->ops->query_fault(device->iface, &fault, &query);
-        if (rc)
-            device->fault = query;
-        else if (fault.kind != BW_FAULT_NONE)
-            describe_fault(device, &fault, &device->fault);
+    struct bw_err failure = {0};
+    pthread_mutex_lock(&device->fault_lock);
+    bool broken = bw_amd_fault_keep(device, &failure);
+    if (!broken) {
+        fault_ask(device, &failure);
+        broken = bw_amd_fault_keep(device, &failure);
     }
-    if (device->fault.code) {
-        rc = -EIO;
-        if (err)
-            *err = device->fault;
-    }
-    pthread_mutex_unlock(&device->lock);
-    return rc;
+    pthread_mutex_unlock(&device->fault_lock);
+    if (broken && err)
+        *err = failure;
+    return broken ? -EIO : 0;
 }
 
 int bw_amd_reset(struct bw_device *base, struct bw_err *err)
 {
     struct bw_amd_device *device = bw_amd_device(base);
+    pthread_mutex_lock(&device->fault_lock);
     pthread_mutex_lock(&device->lock);
     int rc = 0;
     for (struct bw_amd_queue *queue = device->queues; queue && !rc; queue = queue->next)
@@ -142,5 +157,6 @@ int bw_amd_reset(struct bw_device *base, struct bw_err *err)
         memset(&device->fault, 0, sizeof device->fault);
     }
     pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->fault_lock);
     return rc;
 }

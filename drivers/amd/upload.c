@@ -67,12 +67,9 @@ static int upload_timed_out(struct bw_amd_device *device, uint64_t elapsed_ns, s
     failure.elapsed_ns = elapsed_ns;
     if (!bw_amd_queue_look(&device->upload_queue->base, &view))
         bw_err_hint(&failure, "%s", view.text);
-    pthread_mutex_lock(&device->lock);
-    if (!device->fault.code)
-        device->fault = failure;
-    pthread_mutex_unlock(&device->lock);
     if (err)
         *err = failure;
+    bw_amd_fault_keep(device, &failure);
     return -ETIMEDOUT;
 }
 

@@ -596,6 +596,27 @@ static bool blocks(uint64_t blocked, int number)
     return blocked >> (number - 1) & 1;
 }
 
+/* The ids of this process's threads; at most count of them. */
+static unsigned threads_list(char (*ids)[24], unsigned count)
+{
+    unsigned found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; BW_TRUE(tasks != NULL) && (task = readdir(tasks));)
+        if (task->d_name[0] != '.' && BW_TRUE(found < count))
+            snprintf(ids[found++], sizeof ids[0], "%.23s", task->d_name);
+    if (tasks)
+        closedir(tasks);
+    return found;
+}
+
+static bool is_listed(char (*ids)[24], unsigned count, const char *id)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(ids[i], id) == 0)
+            return true;
+    return false;
+}
+
 /* All our threads block what may come from outside, so that no handler of the program runs on them; what a
  * thread raises by its own fault they let through to a crash handler. */
 static void our_threads_take_no_signals(void)
@@ -606,19 +627,20 @@ static void our_threads_take_no_signals(void)
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     enum { FIRST_REAL_TIME = 32 };
     struct rig rig;
+    char first[4][24], now[64][24]; /* there may be one of a sanitizer besides the program's own */
+    unsigned first_count = threads_list(first, BW_COUNT_OF(first)), others = 0;
     char self[24];
-    unsigned others = 0;
     snprintf(self, sizeof self, "%d", (int)getpid());
     uint64_t before = blocked_signals(self);
     if (!rig_open(&rig, NULL, devices))
         return;
     mix_works(&rig, 0);
     mix_works(&rig, 1);
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *task; BW_TRUE(tasks != NULL) && (task = readdir(tasks));) {
-        if (task->d_name[0] == '.' || strcmp(task->d_name, self) == 0)
+    unsigned now_count = threads_list(now, BW_COUNT_OF(now));
+    for (unsigned t = 0; t < now_count; t++) {
+        if (is_listed(first, first_count, now[t]))
             continue;
-        uint64_t blocked = blocked_signals(task->d_name);
+        uint64_t blocked = blocked_signals(now[t]);
         if (blocks(blocked, FIRST_REAL_TIME)) /* libc's own: a thread that is only starting or ending */
             continue;
         others++;
@@ -627,8 +649,6 @@ static void our_threads_take_no_signals(void)
         for (size_t i = 0; i < BW_COUNT_OF(faults); i++)
             BW_TRUE(!blocks(blocked, faults[i]));
     }
-    if (tasks)
-        closedir(tasks);
     BW_TRUE(others > 1);
     BW_EQ(blocked_signals(self), before);
     rig_close(&rig);

@@ -252,7 +252,7 @@ static void aql_runs_kernels_barriers_and_pm4(void)
     put_aql(&a, (const uint32_t[16]){5 | HEADER_SYSTEM, 0, lo(a.data.va + 192), hi(a.data.va), lo(first),
                                      hi(first), 0, 0, 0, 0, 0, 0, 0, 0, lo(fourth), hi(fourth)});
     BW_TRUE(wait_word(&a.c, signal_value(&a, 256), 0));
-    BW_EQ(((uint64_t *)a.q.pointers.cpu)[16], 4);
+    BW_TRUE(wait_word(&a.c, (uint32_t *)a.q.pointers.cpu + 2 * 16, 4)); /* moves on after the signal */
     client_close(&a.c);
 }
 
