@@ -243,6 +243,8 @@ static bool decode_long(struct bw_decode_cursor *c, uint32_t word, struct bw_ins
     case 0x32:
         return bw_decode_vopd(c, word, inst);
     case 0x33:
+        if (bw_field(word, 24, 25) == 2)
+            return bw_decode_ldsdir(c, word, inst);
         return bw_field(word, 23, 25) == 0 && bw_decode_vop3p(c, word, inst);
     case 0x35:
         return bw_decode_vop3(c, word, inst);

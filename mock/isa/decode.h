@@ -24,7 +24,8 @@ enum {
     AT_FLAT = AT_DS + 256,
     AT_MUBUF = AT_FLAT + 128,
     AT_MTBUF = AT_MUBUF + 256,
-    AT_END = AT_MTBUF + 16
+    AT_LDSDIR = AT_MTBUF + 16,
+    AT_END = AT_LDSDIR + 4
 };
 
 /* Source codes with a meaning of their own, and the sizes of the register files. */
@@ -79,5 +80,6 @@ bool bw_decode_ds(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *ins
 bool bw_decode_flat(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 bool bw_decode_mtbuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
+bool bw_decode_ldsdir(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 
 #endif

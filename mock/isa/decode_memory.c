@@ -1,4 +1,5 @@
-/* SMEM, DS, FLAT, MUBUF and MTBUF of gfx11. RDNA3 Shader ISA document, sections 15.2, 15.5 to 15.8. */
+/* SMEM, DS, FLAT, MUBUF, MTBUF and LDSDIR of gfx11. RDNA3 Shader ISA document, sections 15.2, 15.4 to 15.8.
+ */
 #include "mock/isa/decode.h"
 
 #include <assert.h>
@@ -191,4 +192,17 @@ bool bw_decode_mtbuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *
     bw_decode_expect_zero(c, inst->tfe); /* LLVM knows none */
     buffer_address(c, inst, high);
     return buffer_data(c, inst, row, high);
+}
+
+bool bw_decode_ldsdir(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
+{
+    const struct bw_gfx11_op_row *row =
+        bw_decode_begin(inst, AT_LDSDIR + bw_field(word, 20, 21), BW_GFX11_LDSDIR);
+    if (!row || bw_field(word, 22, 23))
+        return false;
+    bw_decode_vgpr(c, &inst->dst, row->dst.type, bw_field(word, 0, 7));
+    if (row->src[0].type != BW_T_NONE)
+        bw_decode_imm(&inst->src[0], row->src[0].type, bw_field(word, 8, 15));
+    inst->wait_vdst = (uint8_t)bw_field(word, 16, 19);
+    return !c->failed;
 }

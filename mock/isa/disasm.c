@@ -447,6 +447,15 @@ static void print_buffer(struct printer *p, const struct bw_gfx11_op_row *row)
         bw_text_add(p->text, " tfe");
 }
 
+static void print_ldsdir(struct printer *p, const struct bw_gfx11_op_row *row)
+{
+    bw_text_add(p->text, "%s", row->name);
+    print_next(p, &p->inst->dst);
+    if (p->inst->src[0].kind != BW_OPERAND_NONE)
+        print_next(p, &p->inst->src[0]);
+    bw_text_add(p->text, " wait_vdst:%u", p->inst->wait_vdst);
+}
+
 void bw_gfx11_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *text)
 {
     assert(inst->op < BW_GFX11_OP_COUNT);
@@ -476,6 +485,9 @@ void bw_gfx11_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *tex
     case BW_GFX11_MUBUF:
     case BW_GFX11_MTBUF:
         print_buffer(&p, row);
+        break;
+    case BW_GFX11_LDSDIR:
+        print_ldsdir(&p, row);
         break;
     default:
         print_scalar(&p, row);

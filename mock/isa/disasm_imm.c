@@ -197,6 +197,9 @@ void bw_gfx11_print_imm(const struct bw_operand *operand, uint64_t pc, struct bw
     case BW_T_HWREG:
         print_hwreg(value, text);
         break;
+    case BW_T_ATTRIBUTE:
+        bw_text_add(text, "attr%u.%c", value >> 2, "xyzw"[value & 3]);
+        break;
     default:
         bw_text_add(text, "%u", value);
     }

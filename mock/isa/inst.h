@@ -34,6 +34,7 @@ enum bw_gfx11_format {
     BW_GFX11_FLAT, /* flat, global and scratch: struct bw_inst.segment */
     BW_GFX11_MUBUF,
     BW_GFX11_MTBUF,
+    BW_GFX11_LDSDIR,
     BW_GFX11_FORMAT_COUNT
 };
 
@@ -77,6 +78,7 @@ enum bw_gfx11_type {
     BW_T_HWREG,
     BW_T_ENDPGM,
     BW_T_VERSION,
+    BW_T_ATTRIBUTE, /* of a pixel: number << 2 | channel */
 };
 
 enum bw_operand_kind {
@@ -223,6 +225,7 @@ struct bw_inst {
     bool glc, slc, dlc;
     bool gds, tfe, offen, idxen;
     uint8_t data_format; /* MTBUF: 0..127, format.h has those below 64 */
+    uint8_t wait_vdst;   /* LDSDIR */
     int32_t offset; /* bytes, sign-extended where the format is signed; DS with two offsets: offset0 | offset1
                        << 8 */
 

@@ -283,6 +283,9 @@ static void translate_format(struct bw_translator *t)
     case BW_GFX11_MTBUF:
         bw_translate_memory(t);
         break;
+    case BW_GFX11_LDSDIR: /* of pixel waves */
+        bw_refuse(t, BW_ISA_UNSUPPORTED, BW_REASON_OPERATION);
+        break;
     default:
         bw_translate_vector(t);
     }

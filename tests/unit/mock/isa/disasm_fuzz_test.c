@@ -247,6 +247,11 @@ static struct words make_mtbuf(struct bw_rng *rng)
          scalar_source(rng) << 24 | modes << 21 | bits(rng, 5) << 16 | bits(rng, 16)}};
 }
 
+static struct words make_ldsdir(struct bw_rng *rng)
+{
+    return (struct words){{0xceu << 24 | rarely(rng, 2, 20) << 22 | bits(rng, 22), bits(rng, 32)}};
+}
+
 static struct words make_any(struct bw_rng *rng)
 {
     return (struct words){{bits(rng, 32), bits(rng, 32), bits(rng, 32)}};
@@ -286,7 +291,7 @@ static bool is_marked_invalid(const struct difference *d)
 static bool is_graphics_format(const struct difference *d)
 {
     uint32_t top = d->words.w[0] >> 26;
-    return top == 0x3c || top == 0x3e || d->words.w[0] >> 24 == 0xcd || d->words.w[0] >> 24 == 0xce;
+    return top == 0x3c || top == 0x3e || d->words.w[0] >> 24 == 0xcd;
 }
 
 static bool is_half_register_move(const struct difference *d)
@@ -491,6 +496,7 @@ FUZZ(ds)
 FUZZ(flat)
 FUZZ(mubuf)
 FUZZ(mtbuf)
+FUZZ(ldsdir)
 FUZZ(any)
 
 /* --- coverage: opcodes that LLVM accepts, and that the table has --- */
@@ -531,6 +537,7 @@ static const struct opcode_space opcode_spaces[] = {
      {AT(8, 32) | AT(12, 40) | AT(4, 56) | AT(124, 48), AT(1, 16), AT(2, 16)}},
     {"MUBUF", 0x38u << 26, 18, 256, 2, {AT(8, 32) | AT(4, 40) | AT(2, 48) | AT(128, 56), AT(1, 14)}},
     {"MTBUF", 0x3au << 26, 15, 16, 1, {AT(8, 32) | AT(4, 40) | AT(2, 48) | AT(128, 56)}},
+    {"LDSDIR", 0xceu << 24, 20, 4, 1, {4}},
 };
 
 static bool accepts(const struct opcode_space *space, unsigned opcode, bool ours)
@@ -592,6 +599,7 @@ int main(void)
         {"FLAT", test_flat},
         {"MUBUF", test_mubuf},
         {"MTBUF", test_mtbuf},
+        {"LDSDIR", test_ldsdir},
         {"any word", test_any},
     };
     if (system(LLVM_MC " --version > /dev/null 2>&1") != 0) {

@@ -391,6 +391,32 @@ static void test_named(void)
     exec_machine_free(&machine);
 }
 
+/* What compute never has, the GDS and what goes around registers: decoded, printed and refused, not illegal.
+ */
+static void test_refused_by_name(void)
+{
+    static const struct {
+        uint32_t words[2];
+        const char *text;
+    } refused[] = {
+        {{0xce150003}, "operation not emulated: lds_direct_load v3 wait_vdst:5"},
+        {{0xce021d03}, "operation not emulated: lds_param_load v3, attr7.y wait_vdst:2"},
+        {{0xd8020000, 0x00000100}, "operation not emulated: ds_add_u32 v0, v1 gds"},
+        {{0xd8760000, 0x00000002}, "operation not emulated: ds_gws_barrier v2 gds"},
+        {{0xd8fe0008, 0x03000004}, "operation not emulated: ds_ordered_count v3, v4 offset:8 gds"},
+        {{0xe0c40000, 0x03020000}, "operation not emulated: buffer_load_lds_b32 off, s[8:11], s3"},
+    };
+    if (!BEGIN(1, trap, 0))
+        return;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        exec_put_code(&machine, refused[i].words, sizeof refused[i].words);
+        BW_EQ(exec_run(&machine), BW_ISA_UNSUPPORTED);
+        BW_STR(machine.result.text, refused[i].text);
+        BW_EQ(machine.result.pc, EXEC_BASE);
+    }
+    exec_machine_free(&machine);
+}
+
 static void test_edge(void)
 {
     uint64_t end = EXEC_BASE + EXEC_BYTES;
@@ -466,6 +492,8 @@ BW_TEST_MAIN("isa exec faults", {"groups that wait for later ones", test_groups_
              {"scratch out of range", test_scratch_outside},
              {"memory without the right to it", test_no_access}, {"a jump to nowhere", test_jump_away},
              {"code written later", test_code_written_later}, {"code mapped later", test_code_mapped_later},
-             {"trap, operation and register are named", test_named}, {"the edge of a mapping", test_edge},
-             {"very many calls", test_many_calls}, {"stopped from outside", test_stopped_from_outside},
+             {"trap, operation and register are named", test_named},
+             {"what compute does not have is named", test_refused_by_name},
+             {"the edge of a mapping", test_edge}, {"very many calls", test_many_calls},
+             {"stopped from outside", test_stopped_from_outside},
              {"the first fault is told", test_first_fault})

@@ -1,7 +1,6 @@
 /* Goal: typed buffer loads and stores, with the format of the descriptor and with that of the instruction:
- * every format at its limits, DST_SEL, D16, all or nothing at the end of the buffer, misalignment. How
- * numbers between are rounded is not documented, so that these operations stay without a label; values here
- * are those that any rounding gives, and the nearest where one is given. */
+ * every format at its limits, written out by hand, and the nearest number between; DST_SEL, D16, all or
+ * nothing at the end of the buffer, misalignment. exec_ops_format_test.c has the rest. */
 #include "tests/check.h"
 
 #include "tests/unit/mock/isa/exec_memory.h"

@@ -327,18 +327,24 @@ static void check_modes(struct exec_machine *machine)
     }
 }
 
-/* Waits, hints and timing: no register changes. */
-static void check_nothing(struct exec_machine *machine, uint16_t op, uint32_t word)
+/* Waits, hints, timing, caches that are not there: no register changes. */
+static void check_nothing_long(struct exec_machine *machine, uint16_t op, const uint32_t *words,
+                               unsigned count)
 {
     struct bw_rng rng = {.state = op};
     for (unsigned round = 0; round < 8; round++) {
         struct state state = drawn(&rng), expected = state;
-        if (!run(machine, &word, 1, round & 1 ? 64 : 32, &state) || !same(&state, &expected)) {
+        if (!run(machine, words, count, round & 1 ? 64 : 32, &state) || !same(&state, &expected)) {
             printf("    %s\n", bw_gfx11_ops[op].name);
             return;
         }
     }
     ops_prove(op);
+}
+
+static void check_nothing(struct exec_machine *machine, uint16_t op, uint32_t word)
+{
+    check_nothing_long(machine, op, &word, 1);
 }
 
 static void check_nothings(struct exec_machine *machine)
@@ -365,10 +371,24 @@ static void check_nothings(struct exec_machine *machine)
     };
     static const uint16_t waits[] = {BW_GFX11_S_WAITCNT_VSCNT, BW_GFX11_S_WAITCNT_VMCNT,
                                      BW_GFX11_S_WAITCNT_EXPCNT, BW_GFX11_S_WAITCNT_LGKMCNT};
+    enum { SMEM = 0x3d, MUBUF = 0x38 };
+    static const struct {
+        uint16_t op;
+        uint32_t base;
+    } caches[] = {
+        {BW_GFX11_S_GL1_INV, (uint32_t)SMEM << 26},
+        {BW_GFX11_S_DCACHE_INV, (uint32_t)SMEM << 26},
+        {BW_GFX11_BUFFER_GL0_INV, (uint32_t)MUBUF << 26},
+        {BW_GFX11_BUFFER_GL1_INV, (uint32_t)MUBUF << 26},
+    };
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
         check_nothing(machine, hints[i].op, sopp(hints[i].op, hints[i].imm));
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++)
         check_nothing(machine, waits[i], sopk(waits[i], 124, 0)); /* s_waitcnt_x null, 0 */
+    for (size_t i = 0; i < sizeof caches / sizeof caches[0]; i++) {
+        const uint32_t words[] = {caches[i].base | opcode(caches[i].op) << 18, 0};
+        check_nothing_long(machine, caches[i].op, words, 2);
+    }
     check_nothing(machine, BW_GFX11_S_VERSION, sopk(BW_GFX11_S_VERSION, 0, 5));
     check_nothing(machine, BW_GFX11_V_NOP, 0x7e000000u);
     check_nothing(machine, BW_GFX11_V_PIPEFLUSH, 0x7e000000u | opcode(BW_GFX11_V_PIPEFLUSH) << 9);

@@ -57,6 +57,7 @@ static inline const char *doc_format(unsigned format)
         [BW_GFX11_VOP3SD] = "VOP3SD", [BW_GFX11_VOP3P] = "VOP3P",
         [BW_GFX11_DS] = "DS",         [BW_GFX11_FLAT] = "FLAT, GLOBAL, SCRATCH",
         [BW_GFX11_MUBUF] = "MUBUF",   [BW_GFX11_MTBUF] = "MTBUF",
+        [BW_GFX11_LDSDIR] = "LDSDIR",
     };
     return format < DOC_COUNT(names) ? names[format] : NULL;
 }

@@ -37,14 +37,6 @@ static const struct fidelity_note fidelity_notes[] = {
      "other modes "
      "are compared, with its examples.",
      false},
-    {"S_BARRIER", "Compared by kernels of several waves, not by one operation.", false},
-    {"S_GL1_INV S_DCACHE_INV BUFFER_GL*_INV", "There is no cache to invalidate.", true},
-    {"BUFFER_*FORMAT_* TBUFFER_*",
-     "How numbers that a format does not hold are rounded is documented for D16 only; here to the nearest "
-     "even. exec_format_test.c compares every format where nothing is rounded, and at its limits.",
-     false},
-    {"DS_* FLAT_* BUFFER_*", "No reference test of this operation yet; compiled kernels use many of them.",
-     true},
 };
 
 /* Forms that are refused, and forms that the emulator refuses although hardware does something with them.
@@ -176,11 +168,16 @@ static const char *const fidelity_readings[] = {
     "buffer takes from its records in raw mode only, and leaves none when it is larger. With TFE the status "
     "register keeps "
     "what it held, for nothing is ever missing. Scalar buffer loads take 14 bits of stride.",
-    "Formats: what is stored is clamped to what its format holds, NaN becomes 0 where the format has "
+    "Formats: numbers that a result cannot hold are rounded to the nearest even, in D16 those of single "
+    "precision are cut; the bound is the Vulkan specification's (\"Fixed-Point Data Conversions\": one of "
+    "the "
+    "two nearest). What is stored is clamped to what its format holds, NaN becomes 0 where the format has "
     "numbers or "
     "integers, -0 and negative numbers become 0 where it has no sign. MTBUF takes the components as they "
     "are, "
-    "MUBUF by DST_SEL, loads and stores alike; a component that a store does not give is the first one. An "
+    "MUBUF by DST_SEL, loads and stores alike; a component that a store does not give is the first one, one "
+    "that the format does not have loads as 0. D16 takes "
+    "the low half of an integer. An "
     "element is aligned to its size, at most to four bytes.",
     "Integer WMMA saturates with the clamp bit, as LLVM and AMD's article on WMMA have it, though section "
     "7.2.3.1 has the "
@@ -197,7 +194,8 @@ static const char *const fidelity_missing[] = {
     "Exceptions of arithmetic: TRAPSTS keeps what is written, no operation raises a bit, MODE's enable bits "
     "do nothing.",
     "The trap handler: S_TRAP and S_SETHALT end the dispatch and say so.",
-    "Graphics: MIMG, VSAMPLE, EXP, LDSDIR, VINTERP do not decode; NGG and pixel waves do not exist.",
+    "Graphics: MIMG, VSAMPLE, EXP, VINTERP do not decode, LDSDIR does and is refused; NGG and pixel waves do "
+    "not exist.",
     "Code that changes while it runs, and code farther than 2 GiB from the kernel's entry: refused.",
     "What registers and LDS hold before they are written is not specified: with a seed it is a pattern of "
     "the seed, "

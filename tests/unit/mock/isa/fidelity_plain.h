@@ -77,6 +77,9 @@ static inline void plain_memory(const struct bw_gfx11_op_row *row, uint32_t word
         words[0] = 0xe8000000 | (uint32_t)row->opcode << 15;
         words[1] = 0x80000000;
         break;
+    case BW_GFX11_LDSDIR:
+        words[0] = 0xce000000 | (uint32_t)row->opcode << 20;
+        break;
     default: /* MUBUF; soffset 0 */
         words[0] = 0xe0000000 | op;
         words[1] = row->src[0].type || row->src[1].type || row->dst.type ? 0x80000000 : 0;
