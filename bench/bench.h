@@ -3,6 +3,7 @@
 #ifndef BW_BENCH_BENCH_H
 #define BW_BENCH_BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,12 +19,18 @@ struct bw_bench_options {
     uint32_t factor;               /* from one size to the next, at least 2; 0: 4 */
     uint32_t nodes;                /* launch: kernels per graph; 0: 200 */
     uint32_t repeats;              /* 0: the bench's own default */
+    /* Collectives, as nccl-tests have them. */
+    uint64_t step_bytes;          /* from one size to the next when no factor is given; 0: 1 MiB */
+    uint32_t warm_up, iterations; /* iterations: at least 1 */
+    const char *type;             /* NULL: float */
+    const char *plot;             /* file for the matrix of pairs, NULL: none */
     FILE *text;
 };
 
 /* 0 or -errno. The caller frees *document with cJSON_Delete. */
 int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_emulator(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+int bw_bench_all2all(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 
 int bw_bench_gemm(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);

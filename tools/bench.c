@@ -26,6 +26,8 @@ enum {
     FACTOR_MAX = 1 << 20,
     NODES_MAX = 1 << 20,   /* ten times the largest graph that is measured anywhere */
     REPEATS_MAX = 1 << 20, /* beyond patience */
+    WARM_UP_DEFAULT = 1,   /* as nccl-tests */
+    ITERATIONS_DEFAULT = 20,
 };
 
 struct names {
@@ -80,7 +82,8 @@ struct request {
 
 static void option_take(struct bw_args *args, struct request *request)
 {
-    static const char *const known[] = {"--devices", "-b", "-e", "-f", "--nodes", "--repeats"};
+    static const char *const known[] = {"--devices", "-b", "-e",     "-f",      "-i",       "-w",
+                                        "-n",        "-d", "--plot", "--nodes", "--repeats"};
     struct bw_bench_options *how = &request->how;
     if (bw_args_is(args, "--devices"))
         request->devices = bw_args_value(args);
@@ -90,6 +93,16 @@ static void option_take(struct bw_args *args, struct request *request)
         how->bytes_max = bw_args_number(args);
     else if (bw_args_is(args, "-f"))
         how->factor = bw_args_count(args, 2, FACTOR_MAX);
+    else if (bw_args_is(args, "-i"))
+        how->step_bytes = bw_args_number(args);
+    else if (bw_args_is(args, "-w"))
+        how->warm_up = bw_args_count(args, 0, REPEATS_MAX);
+    else if (bw_args_is(args, "-n"))
+        how->iterations = bw_args_count(args, 1, REPEATS_MAX);
+    else if (bw_args_is(args, "-d"))
+        how->type = bw_args_value(args);
+    else if (bw_args_is(args, "--plot"))
+        how->plot = bw_args_value(args);
     else if (bw_args_is(args, "--nodes"))
         how->nodes = bw_args_count(args, 1, NODES_MAX);
     else if (bw_args_is(args, "--repeats"))
@@ -159,7 +172,7 @@ static int request_run(size_t which, struct request *request, bool json)
 int bw_tool_bench(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("bench", argc, argv);
-    struct request request = {0};
+    struct request request = {.how = {.warm_up = WARM_UP_DEFAULT, .iterations = ITERATIONS_DEFAULT}};
     while (bw_args_next(&args)) {
         if (args.positional && !request.name)
             request.name = args.positional;

@@ -2,6 +2,7 @@
 #include "tools/tool.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -74,7 +75,8 @@ uint64_t bw_args_number(struct bw_args *args)
     char *end;
     errno = 0;
     uint64_t value = strtoull(text, &end, 0);
-    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    char unit = (char)toupper((unsigned char)*end);
+    unsigned shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
     end += shift != 0;
     if (errno || end == text || *end || text[0] == '-' || (shift && value >> (64 - shift))) {
         bw_tool_usage(args->tool, "%s: '%s' is not a number", args->option, text);

@@ -16,4 +16,23 @@ check 2 "no bench named 'nothing'; there are: launch, copy, " bench nothing
 check 2 'a name is needed; there are: launch, copy, ' bench
 check 0 '' bench copy -b 128M --repeats 1 # more than the default end
 says ' 134217728 '
+
+# As nccl-tests users type it: sizes per rank, factors or steps, letters in either case.
+check 0 '' bench all2all -b 4K -e 64k -f 4 -w 0 -n 3
+says '^# +size +count +type +redop +root +time +algbw +busbw +#wrong +time +algbw +busbw +#wrong'
+says '^ +16384 +1024 +float +none +-1 +[0-9.]+ +[0-9.]+ +[0-9.]+ +0 +[0-9.]+ +[0-9.]+ +[0-9.]+ +0'
+says '^# Wrong elements: 0 OK'
+says 'memcpy, one thread, in between: [0-9.]+ GB/s; ratio [0-9.]+'
+check 0 '' bench all2all -b 8 -e 24 -i 8 -n 1 --devices host:0,host:1,host:2 # 0, 1 and 2 elements for each peer
+says '^ +0 +0 +float'
+says '^ +12 +1 +float'
+says '^ +24 +2 +float'
+check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*3,cu=2,vram=64M' -b 100001 -e 100001 -n 2 -d int8 --plot "$work/pairs.svg" --json
+says '"count": *33333'
+checks=$((checks + 1))
+[ "$(grep -c '<rect' "$work/pairs.svg")" = 10 ] && [ "$(tail -n 1 "$work/pairs.svg")" = '</svg>' ] || complain "$last" 'a picture of 9 cells' "$(cat "$work/pairs.svg")"
+check 1 "type 'string'.*bfloat16" bench all2all -d string
+check 1 'no/where' bench all2all -b 64 -e 64 -n 1 --plot "$work/no/where.svg"
+check 2 'from 1 to' bench all2all -n 0
+check 3 'there are' bench all2all --devices 'mockkfd+amd@gfx90a*2'
 finish

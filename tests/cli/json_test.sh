@@ -69,6 +69,9 @@ has device nodes host_ns_per_node syscalls_per_replay allocations_per_replay dwo
 check 0 '' bench copy -b 4K -e 4K --repeats 1 --json
 document bench
 has from to size_bytes gb_per_s memcpy_gb_per_s
+check 0 '' bench all2all -b 4K -e 8K -f 2 -n 2 --json
+document bench
+has devices results size_bytes count type redop root out_of_place in_place seconds algbw_gb_per_s busbw_gb_per_s wrong matrix_gb_per_s memcpy_gb_per_s moved_gb_per_s
 check 0 '' bench gemm -b 32 -e 32 --repeats 1 --json
 document bench
 has device dtype m n k gflops

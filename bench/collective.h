@@ -1,0 +1,61 @@
+/* What the benches of collectives share: ranks and their buffers, the walk over sizes, measuring and
+ * checking, the columns of nccl-tests. A bench of this kind is a struct bw_bench_collective. */
+#ifndef BW_BENCH_COLLECTIVE_H
+#define BW_BENCH_COLLECTIVE_H
+
+#include <bellwire/dtype.h>
+
+#include "bench/bench.h"
+
+enum { BW_BENCH_RANKS_MAX = 64 /* devices of one context */ };
+
+/* The devices of a collective, one rank each, with what each holds. */
+struct bw_bench_group {
+    struct bw_ctx *ctx;
+    struct bw_device *devices[BW_BENCH_RANKS_MAX];
+    uint32_t rank_count;
+    const char *type_name; /* as nccl-tests name it */
+    enum bw_dtype dtype;
+    uint32_t element_bytes;
+    uint64_t bytes_max; /* of each buffer */
+    struct bw_buffer *send[BW_BENCH_RANKS_MAX], *receive[BW_BENCH_RANKS_MAX], *scratch[BW_BENCH_RANKS_MAX];
+};
+
+/* One collective. Sizes are bytes per rank, as nccl-tests count them. In place: `receive` holds the input. */
+struct bw_bench_collective {
+    const char *redop; /* as in the column */
+    int root;
+    bool scratch;    /* buffers of that name are wanted */
+    bool copies_all; /* out of place each byte of a rank is copied once: comparable with memcpy */
+    /* Elements that the column shows, of a size as it was typed; *size_bytes: what is really used of it. */
+    uint64_t (*count)(const struct bw_bench_group *group, uint64_t *size_bytes);
+    /* Bytes that a link carries for each byte of algbw (nccl-tests, PERFORMANCE.md). */
+    double (*bus_factor)(uint32_t rank_count);
+    int (*link)(const struct bw_bench_group *group, uint64_t size_bytes, bool in_place,
+                struct bw_linked_graph **linked, struct bw_err *err);
+    /* The rank's input, and how many elements of its output are not as they should be. */
+    void (*fill)(const struct bw_bench_group *group, uint32_t rank, uint64_t size_bytes, char *memory);
+    uint64_t (*wrong)(const struct bw_bench_group *group, uint32_t rank, uint64_t size_bytes,
+                      const char *memory);
+};
+
+int bw_bench_collective_run(const struct bw_bench_options *options,
+                            const struct bw_bench_collective *collective, struct cJSON **document,
+                            struct bw_err *err);
+
+/* measure.c: one replay and the wait for it. */
+int bw_bench_replay_once(struct bw_linked_graph *linked, struct bw_err *err);
+/* Replays, queued as far as they may be, until the last is done. */
+int bw_bench_replay_many(struct bw_sys *sys, struct bw_linked_graph *linked, uint32_t count,
+                         double *seconds_each, struct bw_err *err);
+double bw_bench_median(double *values, uint32_t count);
+
+/* matrix.c: bandwidth of one copy of size_bytes from each rank to each, in GB/s, row-major by source. */
+int bw_bench_matrix(const struct bw_bench_group *group, uint64_t size_bytes, double *gb_per_s,
+                    struct bw_err *err);
+void bw_bench_matrix_print(const struct bw_bench_group *group, uint64_t size_bytes, const double *gb_per_s,
+                           FILE *text);
+int bw_bench_matrix_plot(const struct bw_bench_group *group, uint64_t size_bytes, const double *gb_per_s,
+                         const char *path, struct bw_err *err);
+
+#endif
