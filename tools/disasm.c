@@ -167,9 +167,9 @@ int bw_tool_disasm(int argc, char **argv)
         return bw_tool_usage("disasm", "--arch and a file are needed");
     struct bw_err err = {0};
     const struct bw_isa *isa = NULL;
-    if (bw_isa_find(arch, &isa)) {
+    if (bw_isa_find_decoder(arch, &isa)) {
         bw_fail(&err, -ENOTSUP, "disasm", "architecture '%s'", arch);
-        bw_err_hint(&err, "decoders exist for: gfx1100");
+        bw_err_hint(&err, "decoders exist for: gfx1100, gfx1101, gfx1102, gfx1103, gfx1200, gfx1201");
         return bw_tool_fail(&err);
     }
     void *file = NULL;

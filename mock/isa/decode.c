@@ -1,4 +1,4 @@
-/* Machine code of gfx11 to struct bw_inst: operands, scalar formats, and which format a word is of.
+/* Machine code to struct bw_inst: operands, scalar formats, and which format a word is of.
  * Field positions: RDNA3 Shader ISA document, section 15 "Microcode formats". */
 #include "mock/isa/decode.h"
 
@@ -6,13 +6,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-
-/* Operation + 1 by format and opcode, 0 where there is none. */
-#define OP(identifier, mnemonic, format, opcode, ...) [AT_##format + opcode] = BW_GFX11_##identifier + 1,
-static const uint16_t op_lookup[AT_END] = {
-#include "mock/isa/gfx11_ops.def"
-};
-#undef OP
 
 uint32_t bw_decode_take_dword(struct bw_decode_cursor *c)
 {
@@ -58,7 +51,7 @@ void bw_decode_vgpr(struct bw_decode_cursor *c, struct bw_operand *operand, uint
 void bw_decode_sreg(struct bw_decode_cursor *c, struct bw_operand *operand, uint8_t type, unsigned index)
 {
     *operand = bw_decode_operand(BW_OPERAND_SREG, type, index);
-    unsigned dwords = operand->dwords, alignment = dwords >= 4 ? 4 : dwords;
+    unsigned dwords = operand->dwords, alignment = dwords >= 3 ? 4 : dwords;
     if (index >= 128) {
         bw_decode_refuse(c);
         return;
@@ -69,7 +62,8 @@ void bw_decode_sreg(struct bw_decode_cursor *c, struct bw_operand *operand, uint
         if (index % alignment || index + dwords > SGPR_COUNT)
             bw_decode_refuse(c);
     } else if (index >= BW_SREG_TTMP0 && index < BW_SREG_TTMP0 + TTMP_COUNT) {
-        if ((index - BW_SREG_TTMP0) % alignment || index + dwords > BW_SREG_TTMP0 + TTMP_COUNT)
+        if (dwords == 3 || /* LLVM has none of those */
+            (index - BW_SREG_TTMP0) % alignment || index + dwords > BW_SREG_TTMP0 + TTMP_COUNT)
             bw_decode_refuse(c);
     } else if (dwords != 2 || (index != BW_SREG_VCC_LO && index != BW_SREG_EXEC_LO)) {
         bw_decode_refuse(c);
@@ -120,12 +114,12 @@ void bw_decode_imm(struct bw_operand *operand, uint8_t type, unsigned value)
 const struct bw_gfx11_op_row *bw_decode_begin(struct bw_inst *inst, unsigned at, enum bw_gfx11_format format)
 {
     assert(at < AT_END);
-    unsigned found = op_lookup[at];
+    unsigned found = inst->generation->lookup[at];
     if (!found)
         return NULL;
     inst->op = (uint16_t)(found - 1);
     inst->format = (uint8_t)format;
-    return &bw_gfx11_ops[inst->op];
+    return &inst->generation->ops[inst->op];
 }
 
 /* A field that the operation does not use has to be 0. */
@@ -171,7 +165,15 @@ static bool decode_sop2(struct bw_decode_cursor *c, uint32_t word, struct bw_ins
         return false;
     bw_decode_scalar_dst(c, inst, row, bw_field(word, 16, 22));
     bw_decode_scalar_src(c, inst, row, 0, bw_field(word, 0, 7));
-    bw_decode_scalar_src(c, inst, row, 1, bw_field(word, 8, 15));
+    unsigned second =
+        row->src[1].operand_class == BW_CLASS_K ? 2 : 1; /* s_fmamk: the constant stands between */
+    bw_decode_scalar_src(c, inst, row, second, bw_field(word, 8, 15));
+    for (unsigned i = 1; i < 3; i++) {
+        if (row->src[i].operand_class != BW_CLASS_K)
+            continue;
+        inst->src[i] = bw_decode_operand(BW_OPERAND_LITERAL, row->src[i].type, 0);
+        bw_decode_take_literal(c, inst);
+    }
     return !c->failed;
 }
 
@@ -237,6 +239,34 @@ static bool decode_scalar(struct bw_decode_cursor *c, uint32_t word, struct bw_i
     return decode_sop2(c, word, inst);
 }
 
+static bool decode_long12(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
+{
+    switch (bw_field(word, 24, 31)) {
+    case 0xc4:
+        return bw_decode_vbuffer(c, word, inst);
+    case 0xec:
+    case 0xed:
+    case 0xee:
+        return bw_decode_vflat(c, word, inst);
+    case 0xcc:
+        return !bw_field(word, 23, 23) && bw_decode_vop3p(c, word, inst);
+    default:
+        break;
+    }
+    switch (bw_field(word, 26, 31)) {
+    case 0x32:
+        return bw_decode_vopd(c, word, inst);
+    case 0x35:
+        return bw_decode_vop3(c, word, inst);
+    case 0x36:
+        return bw_decode_ds(c, word, inst);
+    case 0x3d:
+        return bw_decode_smem12(c, word, inst);
+    default:
+        return false;
+    }
+}
+
 static bool decode_long(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
 {
     switch (bw_field(word, 26, 31)) {
@@ -268,7 +298,7 @@ static bool decode_any(struct bw_decode_cursor *c, uint32_t word, struct bw_inst
     if (bw_field(word, 30, 31) == 2)
         return decode_scalar(c, word, inst);
     if (bw_field(word, 30, 31) == 3)
-        return decode_long(c, word, inst);
+        return inst->generation->is_gfx12 ? decode_long12(c, word, inst) : decode_long(c, word, inst);
     if (bw_field(word, 25, 31) == 0x3f)
         return bw_decode_vop1(c, word, inst);
     if (bw_field(word, 25, 31) == 0x3e)
@@ -276,14 +306,21 @@ static bool decode_any(struct bw_decode_cursor *c, uint32_t word, struct bw_inst
     return bw_decode_vop2(c, word, inst);
 }
 
-unsigned bw_gfx11_decode(const void *code, uint64_t code_bytes, struct bw_inst *inst)
+unsigned bw_inst_decode(const struct bw_generation *generation, const void *code, uint64_t code_bytes,
+                        struct bw_inst *inst)
 {
-    assert(code && inst);
+    assert(generation && code && inst);
     struct bw_decode_cursor c = {.code = code, .code_bytes = code_bytes, .allow_literal = true};
     memset(inst, 0, sizeof *inst);
+    inst->generation = generation;
     uint32_t word = bw_decode_take_dword(&c);
     if (c.failed || !decode_any(&c, word, inst) || c.failed)
         return 0;
     inst->bytes = (uint8_t)c.bytes;
     return c.bytes;
+}
+
+unsigned bw_gfx11_decode(const void *code, uint64_t code_bytes, struct bw_inst *inst)
+{
+    return bw_inst_decode(&bw_gfx11, code, code_bytes, inst);
 }

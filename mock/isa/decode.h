@@ -22,11 +22,15 @@ enum {
     AT_VOPD = AT_VOP3P + 128,
     AT_DS = AT_VOPD + 32,
     AT_FLAT = AT_DS + 256,
-    AT_MUBUF = AT_FLAT + 128,
+    AT_MUBUF = AT_FLAT + 256,
     AT_MTBUF = AT_MUBUF + 256,
     AT_LDSDIR = AT_MTBUF + 16,
     AT_END = AT_LDSDIR + 4
 };
+
+/* Of a generation's list of operations in VOPD, by opcode; the first VOPD_X_OPS may come first, the others
+ * come second only. */
+enum { BW_VOPD_OPS = 19, BW_VOPD_X_OPS = 13, BW_NO_OP = 0xffff };
 
 /* Source codes with a meaning of their own, and the sizes of the register files. */
 enum {
@@ -80,6 +84,13 @@ bool bw_decode_ds(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *ins
 bool bw_decode_flat(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 bool bw_decode_mtbuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
+bool bw_decode_buffer_data(struct bw_decode_cursor *c, struct bw_inst *inst,
+                           const struct bw_gfx11_op_row *row, unsigned vdata, bool returns);
+
+/* Of gfx12. */
+bool bw_decode_smem12(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
+bool bw_decode_vflat(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
+bool bw_decode_vbuffer(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 bool bw_decode_ldsdir(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst);
 
 #endif

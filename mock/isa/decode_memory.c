@@ -60,11 +60,11 @@ bool bw_decode_ds(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *ins
     inst->gds = bw_field(word, 17, 17);
     if ((row->flags & BW_GFX11_F_GDS) && !inst->gds)
         bw_decode_refuse(c);
-    if (inst->op == BW_GFX11_DS_NOP)
+    bool is_nop = row->dst.type == BW_T_NONE && row->src[0].type == BW_T_NONE &&
+                  row->src[1].type == BW_T_NONE && !(row->flags & BW_GFX11_F_GDS);
+    if (is_nop)
         bw_decode_expect_zero(c, word & 0x2ffff);
-    bool lds_only = inst->op == BW_GFX11_DS_BVH_STACK_RTN_B32 || inst->op == BW_GFX11_DS_PERMUTE_B32 ||
-                    inst->op == BW_GFX11_DS_BPERMUTE_B32;
-    if (lds_only && inst->gds)
+    if (inst->gds && (row->flags & BW_GFX11_F_NO_GDS || inst->generation->is_gfx12))
         bw_decode_refuse(c);
     data_vgpr(c, &inst->src[0], row->src[0], bw_field(high, 0, 7));
     data_vgpr(c, &inst->src[1], row->src[1], bw_field(high, 8, 15));
@@ -147,13 +147,12 @@ static uint32_t buffer_fields(struct bw_decode_cursor *c, uint32_t word, struct 
     return high;
 }
 
-static bool buffer_data(struct bw_decode_cursor *c, struct bw_inst *inst, const struct bw_gfx11_op_row *row,
-                        uint32_t high)
+bool bw_decode_buffer_data(struct bw_decode_cursor *c, struct bw_inst *inst,
+                           const struct bw_gfx11_op_row *row, unsigned vdata, bool returns)
 {
-    unsigned vdata = bw_field(high, 8, 15);
     if (row->src[1].type != BW_T_NONE)
         bw_decode_vgpr(c, &inst->src[1], row->src[1].type, vdata);
-    if (row->dst.type != BW_T_NONE && (!(row->flags & BW_GFX11_F_ATOMIC) || inst->glc))
+    if (row->dst.type != BW_T_NONE && returns)
         bw_decode_vgpr(c, &inst->dst, row->dst.type, vdata);
     if (inst->tfe) { /* one more dword: the status of the fault */
         struct bw_operand *data = row->src[1].type != BW_T_NONE ? &inst->src[1] : &inst->dst;
@@ -161,6 +160,13 @@ static bool buffer_data(struct bw_decode_cursor *c, struct bw_inst *inst, const 
             bw_decode_refuse(c);
     }
     return !c->failed;
+}
+
+static bool buffer_data(struct bw_decode_cursor *c, struct bw_inst *inst, const struct bw_gfx11_op_row *row,
+                        uint32_t high)
+{
+    return bw_decode_buffer_data(c, inst, row, bw_field(high, 8, 15),
+                                 !(row->flags & BW_GFX11_F_ATOMIC) || inst->glc);
 }
 
 bool bw_decode_mubuf(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)

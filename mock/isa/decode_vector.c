@@ -6,16 +6,6 @@
 
 #include "base/bits.h"
 
-/* VOPD has opcodes of its own for the ordinary operations (RDNA3 ISA document, table "VOPD opcodes"). */
-static const uint16_t vopd_ops[] = {
-    BW_GFX11_V_FMAC_F32,        BW_GFX11_V_FMAAK_F32,   BW_GFX11_V_FMAMK_F32,  BW_GFX11_V_MUL_F32,
-    BW_GFX11_V_ADD_F32,         BW_GFX11_V_SUB_F32,     BW_GFX11_V_SUBREV_F32, BW_GFX11_V_MUL_DX9_ZERO_F32,
-    BW_GFX11_V_MOV_B32,         BW_GFX11_V_CNDMASK_B32, BW_GFX11_V_MAX_F32,    BW_GFX11_V_MIN_F32,
-    BW_GFX11_V_DOT2ACC_F32_F16, BW_GFX11_OP_COUNT,      BW_GFX11_OP_COUNT,     BW_GFX11_OP_COUNT,
-    BW_GFX11_V_ADD_NC_U32,      BW_GFX11_V_LSHLREV_B32, BW_GFX11_V_AND_B32,
-};
-enum { VOPD_X_OPS = 13 }; /* the rest exist as second operation only */
-
 /* A VGPR field of the 32-bit encodings. Bit 7 of a 16-bit operand would select the high half of v0..v127:
  * LLVM 19 does not emit that for gfx1100 (no real-true16), so it is refused. */
 static void vgpr_e32(struct bw_decode_cursor *c, const struct bw_gfx11_op_row *row,
@@ -112,9 +102,11 @@ static void vector_dst(struct bw_decode_cursor *c, struct bw_inst *inst, const s
 {
     if (row->dst.type == BW_T_NONE)
         bw_decode_expect_zero(c, code);
-    else if (row->dst.operand_class == BW_CLASS_SCALAR)
+    else if (row->dst.operand_class == BW_CLASS_SCALAR) {
         bw_decode_sreg(c, &inst->dst, row->dst.type, code);
-    else if (e32)
+        if (row->src[0].operand_class == BW_CLASS_SCALAR && code >= BW_SREG_EXEC_LO)
+            bw_decode_refuse(c); /* v_s_exp_f32 and its like */
+    } else if (e32)
         vgpr_e32(c, row, &inst->dst, row->dst.type, code);
     else
         bw_decode_vgpr(c, &inst->dst, row->dst.type, code);
@@ -206,7 +198,10 @@ static void vop3_modifiers(struct bw_decode_cursor *c, struct bw_inst *inst,
     if (row->flags & BW_GFX11_F_OPSEL) {
         inst->op_sel = (uint8_t)op_sel;
         if (row->src[2].type == BW_T_NONE)
-            bw_decode_expect_zero(c, op_sel & 4);
+            bw_decode_expect_zero(c, op_sel & (row->src[1].type == BW_T_NONE ? 6 : 4));
+    } else if (row->flags & BW_GFX11_F_BYTESEL) { /* of the source, or of the result */
+        inst->op_sel = (uint8_t)op_sel;
+        bw_decode_expect_zero(c, op_sel & (row->format == BW_GFX11_VOP1 ? 0xc : 3));
     } else if (has_16_bit_operand(row)) {
         inst->op_sel = (uint8_t)op_sel;
     }
@@ -218,6 +213,14 @@ static void lane_mask_source(struct bw_decode_cursor *c, struct bw_operand *oper
     bw_decode_sreg(c, operand, BW_T_MASK, code);
     if (code >= BW_SREG_EXEC_LO)
         bw_decode_refuse(c);
+}
+
+/* Constants and scalars beside DPP: source 2 only, before gfx11.5 and in VOP3P. */
+static bool takes_scalar_beside_dpp(const struct bw_inst *inst, const struct bw_gfx11_op_row *row, unsigned i)
+{
+    bool is_packed = inst->format == BW_GFX11_VOP3P;
+    return i == 0 ||
+           (i == 1 ? inst->generation->is_gfx12 && !is_packed : !(row->flags & BW_GFX11_F_FIXED_SEL));
 }
 
 /* Source i of a 64-bit vector encoding. */
@@ -239,8 +242,8 @@ static void source_e64(struct bw_decode_cursor *c, struct bw_inst *inst, const s
         bw_decode_vgpr(c, &inst->src[0], source.type, vgpr);
         return;
     }
-    if (i == 1 && inst->dpp != BW_DPP_NONE && code < SRC_VGPR0) {
-        bw_decode_refuse(c); /* constants and scalars beside DPP: source 2 only, before gfx11.5 */
+    if (inst->dpp != BW_DPP_NONE && code < SRC_VGPR0 && !takes_scalar_beside_dpp(inst, row, i)) {
+        bw_decode_refuse(c);
         return;
     }
     bool is_vgpr = code >= SRC_VGPR0, is_constant = code >= 128 && !is_vgpr;
@@ -295,6 +298,15 @@ bool bw_decode_vop3(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *i
     return !c->failed;
 }
 
+static void check_fixed_selects(struct bw_decode_cursor *c, const struct bw_inst *inst, uint32_t flags)
+{
+    unsigned signs = (flags & BW_GFX11_F_NEG01 ? 3 : 0) | (flags & BW_GFX11_F_NEG2 ? 4 : 0);
+    bw_decode_expect_zero(c, inst->op_sel & (flags & BW_GFX11_F_KEY ? ~1u : ~0u));
+    bw_decode_expect_zero(c, inst->op_sel_hi ^ 7u);
+    bw_decode_expect_zero(c, inst->abs & ~signs);
+    bw_decode_expect_zero(c, inst->neg & ~(signs | (flags & BW_GFX11_F_SIGNED01 ? 3 : 0)));
+}
+
 bool bw_decode_vop3p(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
 {
     const struct bw_gfx11_op_row *row =
@@ -311,6 +323,8 @@ bool bw_decode_vop3p(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *
         bw_decode_expect_zero(c, (uint32_t)(inst->abs | inst->neg | inst->op_sel) & 4);
     if (row->dst.type == BW_T_B256 && !(row->flags & BW_GFX11_F_OPSEL))
         bw_decode_expect_zero(c, inst->op_sel);
+    if (row->flags & BW_GFX11_F_FIXED_SEL)
+        check_fixed_selects(c, inst, row->flags);
     inst->clamp = bw_field(word, 15, 15);
     if (inst->clamp && !(row->flags & BW_GFX11_F_CLAMP))
         bw_decode_refuse(c);
@@ -330,13 +344,15 @@ static void vopd_half(struct bw_decode_cursor *c, struct bw_inst *inst, const st
 bool bw_decode_vopd(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *inst)
 {
     unsigned x = bw_field(word, 22, 25), y = bw_field(word, 17, 21);
-    if (x >= VOPD_X_OPS || y >= BW_COUNT_OF(vopd_ops) || vopd_ops[y] == BW_GFX11_OP_COUNT)
+    const uint16_t *ops = inst->generation->vopd;
+    if (x >= BW_VOPD_X_OPS || y >= BW_VOPD_OPS || ops[x] == BW_NO_OP || ops[y] == BW_NO_OP)
         return false;
     inst->format = BW_GFX11_VOPD;
-    inst->op = vopd_ops[x];
-    inst->y.op = vopd_ops[y];
+    inst->op = ops[x];
+    inst->y.op = ops[y];
     uint32_t high = bw_decode_take_dword(c);
-    const struct bw_gfx11_op_row *row_x = &bw_gfx11_ops[inst->op], *row_y = &bw_gfx11_ops[inst->y.op];
+    const struct bw_gfx11_op_row *row_x = &inst->generation->ops[inst->op],
+                                 *row_y = &inst->generation->ops[inst->y.op];
     unsigned dst_x = bw_field(high, 24, 31);
     /* The two destinations differ in their lowest bit, so only one of them is encoded. */
     unsigned dst_y = bw_field(high, 17, 23) << 1 | (~dst_x & 1);

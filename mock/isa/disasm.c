@@ -72,14 +72,15 @@ static bool print_inline(uint8_t type, int64_t value, struct bw_text *text)
     return false;
 }
 
-static bool has_k(unsigned op)
+static bool has_k(const struct bw_inst *inst, unsigned op)
 {
-    return op == BW_GFX11_V_FMAMK_F32 || op == BW_GFX11_V_FMAAK_F32;
+    const struct bw_gfx11_op_row *row = &inst->generation->ops[op];
+    return row->src[1].operand_class == BW_CLASS_K || row->src[2].operand_class == BW_CLASS_K;
 }
 
 static bool pair_has_k(const struct bw_inst *inst)
 {
-    return inst->format == BW_GFX11_VOPD && (has_k(inst->op) || has_k(inst->y.op));
+    return inst->format == BW_GFX11_VOPD && (has_k(inst, inst->op) || has_k(inst, inst->y.op));
 }
 
 static void print_constant(const struct bw_inst *inst, const struct bw_operand *operand, struct bw_text *text)
@@ -89,13 +90,22 @@ static void print_constant(const struct bw_inst *inst, const struct bw_operand *
     uint8_t type = operand->type;
     if (literal && pair_has_k(inst)) /* shared with v_dual_fmamk or v_dual_fmaak: printed as they take it */
         type = BW_T_F32;
+    if (inst->generation->ops[inst->op].flags & BW_GFX11_F_FIXED_SEL) /* elements of a matrix */
+        type = BW_T_F32;
     switch (type) {
     case BW_T_MIX: /* LLVM takes its constants for halves */
         value = bw_gfx11_constant(inst, &(struct bw_operand){operand->kind, BW_T_F16, 1, operand->index});
         done = print_inline(BW_T_F16, (int16_t)value, text);
         break;
     case BW_T_F16:
-        done = print_inline(BW_T_F16, (int16_t)value, text);
+        if (inst->format == BW_GFX11_SOP1 && literal) { /* as if it were 32 bits wide */
+            value = inst->literal;
+            done = print_inline(BW_T_B32, (int32_t)value, text);
+        } else if (inst->format == BW_GFX11_SOPC) {
+            done = print_inline(BW_T_B32, literal ? (int32_t)inst->literal : (int16_t)value, text);
+        } else {
+            done = print_inline(BW_T_F16, (int16_t)value, text);
+        }
         break;
     case BW_T_BF16: /* the other way around */
         done = print_inline(BW_T_BF16, (int16_t)value, text);
@@ -136,7 +146,7 @@ void bw_gfx11_print_operand(const struct bw_inst *inst, const struct bw_operand 
         print_special(operand->index, text);
         break;
     case BW_OPERAND_IMM:
-        bw_gfx11_print_imm(operand, pc, text);
+        bw_gfx11_print_imm(inst->generation, operand, text);
         break;
     default:
         print_constant(inst, operand, text);
@@ -255,9 +265,13 @@ static void print_vop3_modifiers(const struct bw_inst *inst, const struct bw_gfx
     static const char *const omod[] = {"", " mul:2", " mul:4", " div:2"};
     unsigned count = row->flags & BW_GFX11_F_RMW ? 3 : source_count(row), sources = (1u << count) - 1;
     unsigned op_sel = row->flags & BW_GFX11_F_OPSEL ? inst->op_sel : 0;
-    bool lanes = inst->op == BW_GFX11_V_PERMLANE16_B32 || inst->op == BW_GFX11_V_PERMLANEX16_B32;
-    if (inst->op == BW_GFX11_V_DOT2_F16_F16 || inst->op == BW_GFX11_V_DOT2_BF16_BF16)
-        op_sel &= 0xc;       /* sources 0 and 1 are pairs */
+    bool lanes = row->flags & BW_GFX11_F_LANES;
+    if (row->src[0].type == BW_T_V2F16 || row->src[0].type == BW_T_V2BF16)
+        op_sel &= 0xc; /* sources 0 and 1 are pairs */
+    if (row->flags & BW_GFX11_F_BYTESEL && inst->op_sel)
+        bw_text_add(text, " byte_sel:%u",
+                    row->format == BW_GFX11_VOP1 ? (inst->op_sel & 1u) << 1 | inst->op_sel >> 1
+                                                 : inst->op_sel >> 2u);
     if (lanes && op_sel & 3) /* fetch inactive, bound control */
         print_bits("op_sel", op_sel, 2, text);
     else if (!lanes && op_sel)
@@ -269,10 +283,13 @@ static void print_vop3p_modifiers(const struct bw_inst *inst, const struct bw_gf
                                   struct bw_text *text)
 {
     unsigned count = source_count(row), all = (1u << count) - 1;
-    bool mix = row->src[0].type == BW_T_MIX;
-    if (inst->op_sel & all)
+    bool mix = row->src[0].type == BW_T_MIX, is_fixed = row->flags & BW_GFX11_F_FIXED_SEL;
+    if (is_fixed && inst->op_sel)
+        bw_text_add(text, " index_key:%u", inst->op_sel);
+    else if (inst->op_sel & all)
         print_bits("op_sel", inst->op_sel, count, text);
-    bool has_op_sel = row->dst.type != BW_T_B256 || row->flags & BW_GFX11_F_OPSEL; /* WMMA mostly has none */
+    /* WMMA mostly has none. */
+    bool has_op_sel = !is_fixed && (row->dst.type != BW_T_B256 || row->flags & BW_GFX11_F_OPSEL);
     if (has_op_sel && (inst->op_sel_hi & all) != (mix ? 0 : all))
         print_bits("op_sel_hi", inst->op_sel_hi, count, text);
     if (!mix && inst->neg & all)
@@ -304,7 +321,7 @@ static void print_valu(struct printer *p, const struct bw_gfx11_op_row *row)
 static void print_vopd_half(struct printer *p, unsigned op, const struct bw_operand *dst,
                             const struct bw_operand *src)
 {
-    const struct bw_gfx11_op_row *row = &bw_gfx11_ops[op];
+    const struct bw_gfx11_op_row *row = &p->inst->generation->ops[op];
     p->operands = 0;
     bw_text_add(p->text, "v_dual_%s", row->name + strlen("v_"));
     print_next(p, dst);
@@ -332,14 +349,50 @@ static void print_scalar(struct printer *p, const struct bw_gfx11_op_row *row)
         print_next(p, &p->inst->dst);
     /* The SOPK operations that test or wait name their register before the number; s_setreg after it: as in
      * the row. */
-    for (unsigned i = 0; i < 2; i++) {
-        if (p->inst->src[i].kind != BW_OPERAND_NONE)
+    for (unsigned i = 0; i < 3; i++) {
+        if (row->format == BW_GFX11_SOP2 && row->src[i].operand_class == BW_CLASS_K)
+            print_k(p);
+        else if (p->inst->src[i].kind != BW_OPERAND_NONE)
             print_next(p, &p->inst->src[i]);
+    }
+}
+
+/* Temporal hints: of loads, stores and atomics; some depend on the scope. */
+static void print_hint(const struct bw_inst *inst, const struct bw_gfx11_op_row *row, struct bw_text *text)
+{
+    static const char *const loads[] = {"", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT"};
+    static const char *const stores[] = {"", "NT", "HT", "RT_WB", "NT_RT", "RT_NT", "NT_HT", "NT_WB"};
+    enum { RETURN = 1, NT = 2, CASCADE = 4, BYPASS = 3, RESERVED = 7, SCOPE_DEV = 2, SCOPE_SYS = 3 };
+    bool is_store = row->dst.type == BW_T_NONE && inst->src[1].kind == BW_OPERAND_VGPR;
+    unsigned th = inst->th;
+    if (!th)
+        return;
+    if (row->flags & BW_GFX11_F_ATOMIC) {
+        if (th & CASCADE && inst->scope < SCOPE_DEV)
+            bw_text_add(text, " th:TH_ATOMIC_0x%x", th);
+        else
+            bw_text_add(text, " th:TH_ATOMIC_%s%s", th & CASCADE ? "CASCADE_" : "",
+                        th & CASCADE ? (th & NT ? "NT" : "RT")
+                        : th & NT    ? (th & RETURN ? "NT_RETURN" : "NT")
+                                     : "RETURN");
+    } else if (!is_store && th == RESERVED) {
+        bw_text_add(text, " th:0x%x", th);
+    } else {
+        const char *name = th == BYPASS && inst->scope == SCOPE_SYS ? "BYPASS"
+                           : is_store                               ? stores[th]
+                                                                    : loads[th];
+        bw_text_add(text, " th:TH_%s_%s", is_store ? "STORE" : "LOAD", name);
     }
 }
 
 static void print_cache_bits(const struct bw_inst *inst, struct bw_text *text)
 {
+    static const char *const scopes[] = {"", " scope:SCOPE_SE", " scope:SCOPE_DEV", " scope:SCOPE_SYS"};
+    if (inst->generation->is_gfx12) {
+        print_hint(inst, &inst->generation->ops[inst->op], text);
+        bw_text_add(text, "%s", scopes[inst->scope]);
+        return;
+    }
     bw_text_add(text, "%s%s%s", inst->glc ? " glc" : "", inst->slc ? " slc" : "", inst->dlc ? " dlc" : "");
 }
 
@@ -348,10 +401,25 @@ static void print_signed_hex(int32_t value, struct bw_text *text)
     bw_text_add(text, "%s0x%x", value < 0 ? "-" : "", value < 0 ? -(unsigned)value : (unsigned)value);
 }
 
+static void print_prefetch(struct printer *p)
+{
+    const struct bw_inst *inst = p->inst;
+    if (inst->src[0].kind != BW_OPERAND_NONE)
+        print_next(p, &inst->src[0]);
+    separate(p);
+    print_signed_hex(inst->offset, p->text);
+    print_next(p, &inst->src[1]);
+    print_next(p, &inst->src[2]);
+}
+
 static void print_smem(struct printer *p, const struct bw_gfx11_op_row *row)
 {
     const struct bw_inst *inst = p->inst;
     bw_text_add(p->text, "%s", row->name);
+    if (row->flags & BW_GFX11_F_PREFETCH) {
+        print_prefetch(p);
+        return;
+    }
     if (inst->dst.kind != BW_OPERAND_NONE)
         print_next(p, &inst->dst);
     unsigned base = inst->src[0].kind == BW_OPERAND_IMM;
@@ -361,14 +429,15 @@ static void print_smem(struct printer *p, const struct bw_gfx11_op_row *row)
     if (soffset->kind == BW_OPERAND_NONE)
         return;
     print_next(p, &inst->src[base]);
-    bool no_register = soffset->index == BW_SREG_NULL;
-    if (!no_register || inst->offset == 0)
+    bool no_register = soffset->index == BW_SREG_NULL, is_gfx12 = inst->generation->is_gfx12;
+    if (!no_register || (inst->offset == 0 && !is_gfx12))
         print_next(p, soffset);
-    if (inst->offset) {
+    if (inst->offset || is_gfx12) {
         bw_text_add(p->text, no_register ? ", " : " offset:");
         print_signed_hex(inst->offset, p->text);
     }
-    print_cache_bits(inst, p->text);
+    if (!base) /* not of s_atc_probe */
+        print_cache_bits(inst, p->text);
 }
 
 static void print_ds(struct printer *p, const struct bw_gfx11_op_row *row)
@@ -387,7 +456,7 @@ static void print_ds(struct printer *p, const struct bw_gfx11_op_row *row)
             bw_text_add(p->text, " offset0:%u", offset & 0xff);
         if (offset >> 8)
             bw_text_add(p->text, " offset1:%u", offset >> 8);
-    } else if (inst->op == BW_GFX11_DS_SWIZZLE_B32) {
+    } else if (row->flags & BW_GFX11_F_SWIZZLE) {
         bw_gfx11_print_swizzle(offset, p->text);
     } else if (offset) {
         bw_text_add(p->text, " offset:%u", offset);
@@ -407,7 +476,9 @@ static void print_flat(struct printer *p, const struct bw_gfx11_op_row *row)
         print_next(p, &inst->src[0]);
     if (inst->src[1].kind != BW_OPERAND_NONE)
         print_next(p, &inst->src[1]);
-    if (inst->segment != BW_SEGMENT_FLAT)
+    bool is_bare =
+        row->dst.type == BW_T_NONE && row->src[0].type == BW_T_NONE && row->src[1].type == BW_T_NONE;
+    if (inst->segment != BW_SEGMENT_FLAT && !is_bare)
         print_next(p, &inst->src[2]);
     if (inst->offset)
         bw_text_add(p->text, " offset:%d", inst->offset);
@@ -456,10 +527,9 @@ static void print_ldsdir(struct printer *p, const struct bw_gfx11_op_row *row)
     bw_text_add(p->text, " wait_vdst:%u", p->inst->wait_vdst);
 }
 
-void bw_gfx11_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *text)
+void bw_inst_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *text)
 {
-    assert(inst->op < BW_GFX11_OP_COUNT);
-    const struct bw_gfx11_op_row *row = &bw_gfx11_ops[inst->op];
+    const struct bw_gfx11_op_row *row = &inst->generation->ops[inst->op];
     struct printer p = {.inst = inst, .pc = pc, .text = text};
     switch (inst->format) {
     case BW_GFX11_SMEM:

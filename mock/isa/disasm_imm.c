@@ -1,6 +1,6 @@
 /* Immediate fields with a meaning of their own: wait counters, messages, hardware registers, delays,
  * swizzles. Fields: RDNA3 Shader ISA document, sections 4 (s_waitcnt, s_delay_alu), 5.9 (hwreg), 12.15
- * (ds_swizzle); names as in LLVM's AMDGPU operand syntax for gfx11. */
+ * (ds_swizzle); names as in LLVM's AMDGPU operand syntax for gfx11 and gfx12. */
 #include "mock/isa/disasm.h"
 
 #include "base/bits.h"
@@ -83,17 +83,18 @@ static void print_delay(unsigned value, struct bw_text *text)
         bw_text_add(text, "0");
 }
 
-static void print_message(unsigned value, struct bw_text *text)
+static void print_message(const struct bw_generation *generation, unsigned value, struct bw_text *text)
 {
     static const char *const names[] = {
-        [1] = "MSG_INTERRUPT",           [2] = "MSG_HS_TESSFACTOR",   [3] = "MSG_DEALLOC_VGPRS",
-        [5] = "MSG_STALL_WAVE_GEN",      [6] = "MSG_HALT_WAVES",      [9] = "MSG_GS_ALLOC_REQ",
-        [128] = "MSG_RTN_GET_DOORBELL",  [129] = "MSG_RTN_GET_DDID",  [130] = "MSG_RTN_GET_TMA",
-        [131] = "MSG_RTN_GET_REALTIME",  [132] = "MSG_RTN_SAVE_WAVE", [133] = "MSG_RTN_GET_TBA",
-        [134] = "MSG_RTN_GET_TBA_TO_PC",
+        [1] = "MSG_INTERRUPT",           [2] = "MSG_HS_TESSFACTOR",       [3] = "MSG_DEALLOC_VGPRS",
+        [5] = "MSG_STALL_WAVE_GEN",      [6] = "MSG_HALT_WAVES",          [9] = "MSG_GS_ALLOC_REQ",
+        [128] = "MSG_RTN_GET_DOORBELL",  [129] = "MSG_RTN_GET_DDID",      [130] = "MSG_RTN_GET_TMA",
+        [131] = "MSG_RTN_GET_REALTIME",  [132] = "MSG_RTN_SAVE_WAVE",     [133] = "MSG_RTN_GET_TBA",
+        [134] = "MSG_RTN_GET_TBA_TO_PC", [135] = "MSG_RTN_GET_SE_AID_ID",
     };
     unsigned id = value & 0xff;
-    if (id < BW_COUNT_OF(names) && names[id])
+    bool is_gone = generation->is_gfx12 && (id == 5 || id == 6), is_new = !generation->is_gfx12 && id == 135;
+    if (id < BW_COUNT_OF(names) && names[id] && !is_gone && !is_new)
         bw_text_add(text, "sendmsg(%s)", names[id]);
     else if (id == value)
         bw_text_add(text, "sendmsg(%u, 0, 0)", id);
@@ -101,27 +102,54 @@ static void print_message(unsigned value, struct bw_text *text)
         bw_text_add(text, "%u", value);
 }
 
-static void print_hwreg(unsigned value, struct bw_text *text)
+enum { REGISTERS = 64 };
+static const char *const registers11[REGISTERS] = {
+    [1] = "HW_REG_MODE",
+    [2] = "HW_REG_STATUS",
+    [3] = "HW_REG_TRAPSTS",
+    [5] = "HW_REG_GPR_ALLOC",
+    [6] = "HW_REG_LDS_ALLOC",
+    [7] = "HW_REG_IB_STS",
+    [15] = "HW_REG_SH_MEM_BASES",
+    [18] = "HW_REG_PERF_SNAPSHOT_PC_LO",
+    [19] = "HW_REG_PERF_SNAPSHOT_PC_HI",
+    [20] = "HW_REG_FLAT_SCR_LO",
+    [21] = "HW_REG_FLAT_SCR_HI",
+    [23] = "HW_REG_HW_ID1",
+    [24] = "HW_REG_HW_ID2",
+    [27] = "HW_REG_PERF_SNAPSHOT_DATA",
+    [29] = "HW_REG_SHADER_CYCLES",
+};
+static const char *const registers12[REGISTERS] = {
+    [1] = "HW_REG_MODE",
+    [2] = "HW_REG_STATUS",
+    [4] = "HW_REG_STATE_PRIV",
+    [5] = "HW_REG_GPR_ALLOC",
+    [6] = "HW_REG_LDS_ALLOC",
+    [7] = "HW_REG_IB_STS",
+    [10] = "HW_REG_PERF_SNAPSHOT_DATA",
+    [11] = "HW_REG_PERF_SNAPSHOT_PC_LO",
+    [12] = "HW_REG_PERF_SNAPSHOT_PC_HI",
+    [15] = "HW_REG_PERF_SNAPSHOT_DATA1",
+    [16] = "HW_REG_PERF_SNAPSHOT_DATA2",
+    [17] = "HW_REG_EXCP_FLAG_PRIV",
+    [18] = "HW_REG_EXCP_FLAG_USER",
+    [19] = "HW_REG_TRAP_CTRL",
+    [20] = "HW_REG_SCRATCH_BASE_LO",
+    [21] = "HW_REG_SCRATCH_BASE_HI",
+    [23] = "HW_REG_HW_ID1",
+    [24] = "HW_REG_HW_ID2",
+    [29] = "HW_REG_SHADER_CYCLES_LO",
+    [30] = "HW_REG_SHADER_CYCLES_HI",
+    [31] = "HW_REG_DVGPR_ALLOC_LO",
+    [32] = "HW_REG_DVGPR_ALLOC_HI",
+};
+
+static void print_hwreg(const struct bw_generation *generation, unsigned value, struct bw_text *text)
 {
-    static const char *const names[] = {
-        [1] = "HW_REG_MODE",
-        [2] = "HW_REG_STATUS",
-        [3] = "HW_REG_TRAPSTS",
-        [5] = "HW_REG_GPR_ALLOC",
-        [6] = "HW_REG_LDS_ALLOC",
-        [7] = "HW_REG_IB_STS",
-        [15] = "HW_REG_SH_MEM_BASES",
-        [18] = "HW_REG_PERF_SNAPSHOT_PC_LO",
-        [19] = "HW_REG_PERF_SNAPSHOT_PC_HI",
-        [20] = "HW_REG_FLAT_SCR_LO",
-        [21] = "HW_REG_FLAT_SCR_HI",
-        [23] = "HW_REG_HW_ID1",
-        [24] = "HW_REG_HW_ID2",
-        [27] = "HW_REG_PERF_SNAPSHOT_DATA",
-        [29] = "HW_REG_SHADER_CYCLES",
-    };
+    const char *const *names = generation->is_gfx12 ? registers12 : registers11;
     unsigned id = bw_field(value, 0, 5), offset = bw_field(value, 6, 10), size = bw_field(value, 11, 15) + 1;
-    if (id < BW_COUNT_OF(names) && names[id])
+    if (names[id])
         bw_text_add(text, "hwreg(%s", names[id]);
     else
         bw_text_add(text, "hwreg(%u", id);
@@ -167,9 +195,9 @@ static void print_version(unsigned value, struct bw_text *text)
     }
 }
 
-void bw_gfx11_print_imm(const struct bw_operand *operand, uint64_t pc, struct bw_text *text)
+void bw_gfx11_print_imm(const struct bw_generation *generation, const struct bw_operand *operand,
+                        struct bw_text *text)
 {
-    (void)pc; /* LLVM prints the count of dwords, not the target */
     unsigned value = operand->index;
     switch (operand->type) {
     case BW_T_DEC:
@@ -192,10 +220,10 @@ void bw_gfx11_print_imm(const struct bw_operand *operand, uint64_t pc, struct bw
         break;
     case BW_T_SENDMSG:
     case BW_T_MSGRTN:
-        print_message(value, text);
+        print_message(generation, value, text);
         break;
     case BW_T_HWREG:
-        print_hwreg(value, text);
+        print_hwreg(generation, value, text);
         break;
     case BW_T_ATTRIBUTE:
         bw_text_add(text, "attr%u.%c", value >> 2, "xyzw"[value & 3]);

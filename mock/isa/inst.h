@@ -1,10 +1,11 @@
-/* Decoded gfx11 (RDNA3) instructions: what the decoder gives to the executor and to the disassembler.
+/* Decoded instructions of gfx11 (RDNA3) and gfx12 (RDNA4): what the decoder gives to the executor and to the
+ * disassembler. Formats, types and flags have gfx11's names and serve both; what is executed is gfx11 only.
  *
  * One `struct bw_inst` is everything that one instruction says, with encodings resolved: operands are kind,
  * index and type, modifiers are bit masks by source number, implied operands (VCC of v_add_co_ci_u32_e32,
  * EXEC of v_cmpx) are filled in. Decoding is pure: no memory beyond `code` is read, no state is kept.
  *
- * Sources: RDNA3 Shader ISA document (AMD, 2023), section 15 "Microcode formats". */
+ * Sources: RDNA3 Shader ISA document (AMD, 2023), section 15 "Microcode formats"; RDNA4 (2025), same chapter. */
 #ifndef BW_MOCK_ISA_INST_H
 #define BW_MOCK_ISA_INST_H
 
@@ -45,6 +46,13 @@ enum bw_gfx11_op {
     BW_GFX11_OP_COUNT
 };
 
+enum bw_gfx12_op {
+#define OP(identifier, ...) BW_GFX12_##identifier,
+#include "mock/isa/gfx12_ops.def"
+#undef OP
+    BW_GFX12_OP_COUNT
+};
+
 /* Type of an operand: its width, and how an inline constant or a literal becomes a value of it. */
 enum bw_gfx11_type {
     BW_T_NONE,
@@ -56,6 +64,7 @@ enum bw_gfx11_type {
     BW_T_B128,
     BW_T_B256,
     BW_T_B512,
+    BW_T_B1024,
     BW_T_F16,
     BW_T_BF16,
     BW_T_F32,
@@ -134,6 +143,16 @@ enum {
     BW_GFX11_F_SEG_SCRATCH = 1 << 17,
     BW_GFX11_F_SEG_GLOBAL = 1 << 18,
     BW_GFX11_F_CMPX = 1 << 19, /* a comparison that writes EXEC */
+    BW_GFX11_F_NO_GDS = 1 << 20,
+    BW_GFX11_F_SWIZZLE = 1 << 21, /* the offset says which lanes */
+    BW_GFX11_F_LANES = 1 << 22,   /* V_PERMLANE*: op_sel is fetch inactive and bound control */
+    BW_GFX11_F_BYTESEL = 1 << 23, /* op_sel picks a byte */
+    BW_GFX11_F_PREFETCH = 1 << 24,
+    BW_GFX11_F_FIXED_SEL = 1 << 25, /* VOP3P of gfx12: op_sel 0, op_sel_hi all ones, neg as the next say */
+    BW_GFX11_F_KEY = 1 << 26,       /* but op_sel bit 0 is an index key */
+    BW_GFX11_F_NEG01 = 1 << 27,
+    BW_GFX11_F_NEG2 = 1 << 28,
+    BW_GFX11_F_SIGNED01 = 1 << 29, /* neg_lo says which factors are signed */
 };
 
 /* Class of an operand in an operation row (see gfx11_ops.def). */
@@ -163,6 +182,15 @@ struct bw_gfx11_op_row {
 };
 
 extern const struct bw_gfx11_op_row bw_gfx11_ops[BW_GFX11_OP_COUNT];
+extern const struct bw_gfx11_op_row bw_gfx12_ops[BW_GFX12_OP_COUNT];
+
+/* What the decoder and the disassembler have to know of a generation. */
+struct bw_generation {
+    const struct bw_gfx11_op_row *ops;
+    const uint16_t *lookup, *vopd; /* decode.h */
+    bool is_gfx12;
+};
+extern const struct bw_generation bw_gfx11, bw_gfx12;
 
 struct bw_operand {
     uint8_t kind;   /* enum bw_operand_kind */
@@ -195,7 +223,8 @@ struct bw_inst_half {
 };
 
 struct bw_inst {
-    uint16_t op;    /* enum bw_gfx11_op; of VOPD the first half's */
+    const struct bw_generation *generation;
+    uint16_t op;    /* of the generation: enum bw_gfx11_op, enum bw_gfx12_op; of VOPD the first half's */
     uint8_t format; /* enum bw_gfx11_format, as encoded */
     uint8_t bytes;  /* 4, 8 or 12, literal and DPP dword included */
     struct bw_operand dst;
@@ -223,6 +252,7 @@ struct bw_inst {
     /* Memory. */
     uint8_t segment; /* enum bw_gfx11_segment */
     bool glc, slc, dlc;
+    uint8_t th, scope; /* gfx12 has these instead: temporal hint, 0 to 7; scope, 0 to 3 */
     bool gds, tfe, offen, idxen;
     uint8_t data_format; /* MTBUF: 0..127, format.h has those below 64 */
     uint8_t wait_vdst;   /* LDSDIR */
@@ -233,12 +263,14 @@ struct bw_inst {
 };
 
 /* Decodes the instruction at code (up to code_bytes readable). Returns its length in bytes, or 0 when it is
- * no legal instruction of gfx11 that this table knows; *inst is then unspecified. Thread safe. */
+ * no legal instruction of the generation that its table knows; *inst is then unspecified. Thread safe. */
+unsigned bw_inst_decode(const struct bw_generation *generation, const void *code, uint64_t code_bytes,
+                        struct bw_inst *inst);
 unsigned bw_gfx11_decode(const void *code, uint64_t code_bytes, struct bw_inst *inst);
 
-/* Appends the instruction as LLVM 19's disassembler prints it for gfx1100, without a newline; pc is its
- * address. */
-void bw_gfx11_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *text);
+/* Appends the instruction as LLVM 19's disassembler prints it for gfx1100 or gfx1201, without a newline; pc
+ * is its address. */
+void bw_inst_print(const struct bw_inst *inst, uint64_t pc, struct bw_text *text);
 
 /* Dwords that a value of this type fills (1 for 16-bit and immediate ones, 0 for none). */
 unsigned bw_gfx11_type_dwords(enum bw_gfx11_type type);

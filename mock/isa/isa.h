@@ -120,6 +120,9 @@ void bw_isa_pool_destroy(struct bw_isa_pool *pool);
 struct bw_isa;
 int bw_isa_find(const char *arch, const struct bw_isa **isa);
 
+/* Also those whose code is only decoded: "gfx1201". What is found is for bw_isa_disassemble. */
+int bw_isa_find_decoder(const char *arch, const struct bw_isa **isa);
+
 /* Runs the dispatch to its end on the pool, on the calling thread and the workers. Blocks. One call at a time
  * per pool; the result says how it ended. Never crashes on what the machine code does. */
 void bw_isa_run(const struct bw_isa *isa, struct bw_isa_pool *pool, const struct bw_isa_dispatch *dispatch,

@@ -25,6 +25,8 @@ unsigned bw_gfx11_type_dwords(enum bw_gfx11_type type)
         return 8;
     case BW_T_B512:
         return 16;
+    case BW_T_B1024:
+        return 32;
     default:
         return 1;
     }

@@ -15,11 +15,16 @@
 
 struct bw_isa {
     const char *arch;
+    const struct bw_generation *generation;
+    bool is_executed;
 };
 
-int bw_isa_find(const char *arch, const struct bw_isa **isa)
+int bw_isa_find_decoder(const char *arch, const struct bw_isa **isa)
 {
-    static const struct bw_isa known[] = {{"gfx1100"}, {"gfx1101"}, {"gfx1102"}, {"gfx1103"}};
+    static const struct bw_isa known[] = {
+        {"gfx1100", &bw_gfx11, true}, {"gfx1101", &bw_gfx11, true},  {"gfx1102", &bw_gfx11, true},
+        {"gfx1103", &bw_gfx11, true}, {"gfx1200", &bw_gfx12, false}, {"gfx1201", &bw_gfx12, false},
+    };
     for (size_t i = 0; i < BW_COUNT_OF(known); i++) {
         if (strcmp(known[i].arch, arch) == 0) {
             *isa = &known[i];
@@ -29,13 +34,22 @@ int bw_isa_find(const char *arch, const struct bw_isa **isa)
     return -ENOTSUP;
 }
 
+int bw_isa_find(const char *arch, const struct bw_isa **isa)
+{
+    const struct bw_isa *found;
+    if (bw_isa_find_decoder(arch, &found) || !found->is_executed)
+        return -ENOTSUP;
+    *isa = found;
+    return 0;
+}
+
 unsigned bw_isa_disassemble(const struct bw_isa *isa, const void *code, uint64_t code_bytes, uint64_t pc,
                             struct bw_text *text)
 {
     struct bw_inst inst;
-    unsigned bytes = bw_gfx11_decode(code, code_bytes, &inst);
+    unsigned bytes = bw_inst_decode(isa->generation, code, code_bytes, &inst);
     if (bytes)
-        bw_gfx11_print(&inst, pc, text);
+        bw_inst_print(&inst, pc, text);
     return bytes;
 }
 

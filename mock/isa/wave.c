@@ -56,7 +56,7 @@ static void describe(struct bw_worker *worker, uint64_t pc, const char *prefix, 
     if (!code)
         bw_text_add(&line, "no code here");
     else if (bw_gfx11_decode(code, valid, &inst))
-        bw_gfx11_print(&inst, pc, &line);
+        bw_inst_print(&inst, pc, &line);
     else if (valid >= 4) {
         uint32_t word;
         memcpy(&word, code, 4);

@@ -58,4 +58,11 @@ check 1 'ELF|elf' disasm --arch gfx1100 "$work/cut.o"
 printf '\377\377\377\377' >"$work/raw"
 check 1 '' disasm --arch gfx1100 "$work/raw"
 says 'not an instruction'
+# Code of gfx12 is listed, but not run.
+printf '\174\000\005\356\004\000\034\000\010\020\000\000\000\000\307\277' >"$work/raw"
+check 0 '' disasm --arch gfx1201 "$work/raw"
+says 'global_load_b32 v4, v\[8:9\], off offset:16 th:TH_LOAD_NT scope:SCOPE_SYS'
+says 's_wait_kmcnt 0x0'
+check 1 '' disasm --arch gfx1100 "$work/raw"
+check 3 'no mock executes the machine code of gfx1201' launch "$work/k.o" --device mockkfd+amd@gfx1201 --kernel store_item --grid 1 --block 64 --arg buf:256
 finish

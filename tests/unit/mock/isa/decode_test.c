@@ -1,4 +1,4 @@
-/* The gfx11 decoder on words whose meaning is written down: golden text, fields of chosen instructions,
+/* The decoders on words whose meaning is written down: golden text, fields of chosen instructions,
  * refusals. */
 #include "mock/isa/inst.h"
 
@@ -17,9 +17,9 @@ static unsigned decode_words(struct bw_inst *inst, const uint32_t *words, unsign
                  sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
 /* Every line of the golden file: "word [word [word]] | text". */
-static void test_golden_words(void)
+static void check_golden_words(const struct bw_generation *generation, const char *path)
 {
-    FILE *file = fopen(BW_SOURCE_DIR "/tests/golden/isa/gfx1100.txt", "r");
+    FILE *file = fopen(path, "r");
     char line[512];
     unsigned count = 0;
     if (!BW_TRUE(file != NULL))
@@ -33,8 +33,9 @@ static void test_golden_words(void)
         int parsed = sscanf(line, "%" SCNx32 " %" SCNx32 " %" SCNx32, &words[0], &words[1], &words[2]);
         struct bw_inst inst;
         struct bw_text text = {0};
-        if (BW_TRUE(parsed >= 1) && BW_EQ(decode_words(&inst, words, (unsigned)parsed), parsed * 4))
-            bw_gfx11_print(&inst, 0, &text);
+        if (BW_TRUE(parsed >= 1) &&
+            BW_EQ(bw_inst_decode(generation, words, 4 * (uint64_t)parsed, &inst), parsed * 4))
+            bw_inst_print(&inst, 0, &text);
         if (!BW_STR(bw_text_string(&text), bar + 2))
             printf("      at: %s\n", line);
         bw_text_free(&text);
@@ -42,6 +43,12 @@ static void test_golden_words(void)
     }
     fclose(file);
     BW_TRUE(count > 2000);
+}
+
+static void test_golden_words(void)
+{
+    check_golden_words(&bw_gfx11, BW_SOURCE_DIR "/tests/golden/isa/gfx1100.txt");
+    check_golden_words(&bw_gfx12, BW_SOURCE_DIR "/tests/golden/isa/gfx1201.txt");
 }
 
 /* v_fma_f32 v4, -|v1|, s2, 0x40490fdb clamp mul:2 */
@@ -185,17 +192,17 @@ static void test_random_words_are_safe(void)
 {
     struct bw_rng rng = {.state = 11};
     unsigned accepted = 0;
-    for (unsigned i = 0; i < 300000; i++) {
+    for (unsigned i = 0; i < 600000; i++) {
         uint32_t words[3] = {(uint32_t)bw_rng_next(&rng), (uint32_t)bw_rng_next(&rng),
                              (uint32_t)bw_rng_next(&rng)};
         uint64_t bytes = bw_rng_below(&rng, sizeof words + 1);
         struct bw_inst inst;
         struct bw_text text = {0};
-        unsigned length = bw_gfx11_decode(words, bytes, &inst);
+        unsigned length = bw_inst_decode(i % 2 ? &bw_gfx12 : &bw_gfx11, words, bytes, &inst);
         if (length > bytes || length % 4)
             BW_EQ(length, 0);
         if (length) {
-            bw_gfx11_print(&inst, 0, &text);
+            bw_inst_print(&inst, 0, &text);
             accepted++;
             if (!text.length)
                 BW_TRUE(text.length > 0);
@@ -206,13 +213,13 @@ static void test_random_words_are_safe(void)
 }
 
 /* Rows of one format do not share an opcode, and a mnemonic names one row. */
-static void test_table_is_consistent(void)
+static void check_table(const struct bw_gfx11_op_row *rows, unsigned count)
 {
-    for (unsigned i = 0; i < BW_GFX11_OP_COUNT; i++) {
-        const struct bw_gfx11_op_row *row = &bw_gfx11_ops[i];
+    for (unsigned i = 0; i < count; i++) {
+        const struct bw_gfx11_op_row *row = &rows[i];
         BW_TRUE(row->name && row->name[0]);
         for (unsigned j = 0; j < i; j++) {
-            const struct bw_gfx11_op_row *other = &bw_gfx11_ops[j];
+            const struct bw_gfx11_op_row *other = &rows[j];
             unsigned vop3 = row->format == BW_GFX11_VOP3SD ? BW_GFX11_VOP3 : row->format;
             unsigned other_vop3 = other->format == BW_GFX11_VOP3SD ? BW_GFX11_VOP3 : other->format;
             if ((vop3 == other_vop3 && row->opcode == other->opcode) || strcmp(row->name, other->name) == 0)
@@ -221,8 +228,14 @@ static void test_table_is_consistent(void)
     }
 }
 
+static void test_tables_are_consistent(void)
+{
+    check_table(bw_gfx11_ops, BW_GFX11_OP_COUNT);
+    check_table(bw_gfx12_ops, BW_GFX12_OP_COUNT);
+}
+
 BW_TEST_MAIN("isa.decode", {"golden words", test_golden_words}, {"VOP3 fields", test_vop3_fields},
              {"implied operands", test_implied_operands}, {"VOPD halves", test_vopd_halves},
              {"memory fields", test_memory_fields}, {"constants", test_constants},
              {"refusals", test_refusals}, {"random words are safe", test_random_words_are_safe},
-             {"the table is consistent", test_table_is_consistent})
+             {"the tables are consistent", test_tables_are_consistent})

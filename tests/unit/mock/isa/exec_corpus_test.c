@@ -27,7 +27,7 @@ static void check_instruction(struct bw_translator *t, const struct bw_inst *ins
     refused_count++;
     if (!shown[inst->op]) {
         struct bw_text text = {0};
-        bw_gfx11_print(inst, t->pc, &text);
+        bw_inst_print(inst, t->pc, &text);
         printf("\n    %s: refused (reason %u): %s", where, t->reason, bw_text_string(&text));
         bw_text_free(&text);
         shown[inst->op] = true;

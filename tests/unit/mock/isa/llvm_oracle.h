@@ -1,4 +1,4 @@
-/* LLVM's disassembler (LLVM-C) and its assembler (the llvm-mc program) as oracles for the gfx11 tests. */
+/* LLVM's disassembler (LLVM-C) and its assembler (the llvm-mc program) as oracles. */
 #ifndef BW_TESTS_LLVM_ORACLE_H
 #define BW_TESTS_LLVM_ORACLE_H
 
@@ -12,12 +12,12 @@
 
 #define LLVM_MC "llvm-mc-19"
 
-static inline LLVMDisasmContextRef oracle_open(void)
+static inline LLVMDisasmContextRef oracle_open(const char *cpu)
 {
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUDisassembler();
-    return LLVMCreateDisasmCPU("amdgcn-amd-amdhsa", "gfx1100", NULL, 0, NULL, NULL);
+    return LLVMCreateDisasmCPU("amdgcn-amd-amdhsa", cpu, NULL, 0, NULL, NULL);
 }
 
 /* Length in bytes, 0 when LLVM refuses; text without its leading tab. */
@@ -79,9 +79,10 @@ static inline int oracle_read(FILE *pipe, const char *path, struct oracle_encodi
 }
 
 /* Assembles each text (one instruction per line): 0, or -1 when llvm-mc cannot be run. */
-static inline int oracle_assemble(const char *const *texts, size_t count, struct oracle_encoding *encodings)
+static inline int oracle_assemble(const char *cpu, const char *const *texts, size_t count,
+                                  struct oracle_encoding *encodings)
 {
-    char path[512], command[1200];
+    char path[512], command[2400];
     snprintf(path, sizeof path, "%s/oracle.%d.s", BW_BUILD_DIR, (int)getpid());
     FILE *source = fopen(path, "w");
     if (!source)
@@ -89,8 +90,11 @@ static inline int oracle_assemble(const char *const *texts, size_t count, struct
     for (size_t i = 0; i < count; i++)
         fprintf(source, "%s\n", texts[i]);
     fclose(source);
+    /* what it says first, then what it made: together they cut each other's lines */
     snprintf(command, sizeof command,
-             LLVM_MC " --triple=amdgcn-amd-amdhsa --mcpu=gfx1100 --show-encoding '%s' 2>&1", path);
+             LLVM_MC " --triple=amdgcn-amd-amdhsa --mcpu=%s --show-encoding -o '%s.out' '%s' 2>&1; cat "
+                     "'%s.out'; rm -f '%s.out'",
+             cpu, path, path, path, path);
     FILE *pipe = popen(command, "r");
     int rc = pipe ? oracle_read(pipe, path, encodings, count) : -1;
     if (pipe)
