@@ -67,6 +67,11 @@ static double all2all_bus_factor(uint32_t rank_count)
     return (rank_count - 1.0) / rank_count;
 }
 
+static uint64_t all2all_traffic(uint32_t rank_count, uint32_t from, uint32_t to, uint64_t size_bytes)
+{
+    return size_bytes / rank_count; /* what a rank keeps is copied, too */
+}
+
 /* ---- the graph ---- */
 
 /* Step k sends from each rank to the k-th after it: at any time each rank receives from one other. */
@@ -137,6 +142,7 @@ int bw_bench_all2all(const struct bw_bench_options *options, struct cJSON **docu
                                                        .count = all2all_count,
                                                        .bus_factor = all2all_bus_factor,
                                                        .link = all2all_link,
+                                                       .traffic = all2all_traffic,
                                                        .fill = all2all_fill,
                                                        .wrong = all2all_wrong};
     return bw_bench_collective_run(options, &all2all, document, err);

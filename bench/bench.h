@@ -23,6 +23,7 @@ struct bw_bench_options {
     uint64_t step_bytes;          /* from one size to the next when no factor is given; 0: 1 MiB */
     uint32_t warm_up, iterations; /* iterations: at least 1 */
     const char *type;             /* NULL: float */
+    const char *model;            /* topology for mock GPUs, a preset or a file; NULL: what fits */
     const char *plot;             /* file for the matrix of pairs, NULL: none */
     FILE *text;
 };

@@ -43,7 +43,7 @@ struct bench {
     uint64_t plain_bytes;
     double plain_gb_per_s, busbw_sum;
     uint32_t busbw_count;
-    uint64_t wrong;
+    uint64_t wrong, last_bytes; /* last_bytes: the last size */
     cJSON *root, *rows;
 };
 
@@ -268,6 +268,7 @@ static int size_run(struct bench *bench, uint64_t typed_bytes, struct bw_err *er
 {
     struct figures ways[2];
     uint64_t size_bytes = typed_bytes, count = bench->collective->count(&bench->group, &size_bytes);
+    bench->last_bytes = size_bytes;
     int rc = way_run(bench, size_bytes, true, &ways[1], err);
     if (!rc) /* last, so that its memcpy is what is told */
         rc = way_run(bench, size_bytes, false, &ways[0], err);
@@ -360,9 +361,20 @@ static void moved_report(struct bench *bench)
             moved, bench->plain_gb_per_s, moved / bench->plain_gb_per_s);
 }
 
+static int model_report(struct bench *bench, struct bw_err *err)
+{
+    cJSON *model;
+    int rc = bw_bench_model(bench->options, &bench->group, bench->collective, bench->last_bytes, &model, err);
+    if (!rc)
+        cJSON_AddItemToObject(bench->root, "model", model ? model : cJSON_CreateNull());
+    return rc;
+}
+
 static int bench_run(struct bench *bench, struct bw_err *err)
 {
     int rc = bench_open(bench, err);
+    if (!rc)
+        rc = bw_bench_model_check(bench->options, &bench->group, err);
     if (rc)
         return rc;
     cJSON *names = cJSON_AddArrayToObject(bench->root, "devices");
@@ -375,7 +387,9 @@ static int bench_run(struct bench *bench, struct bw_err *err)
         return rc;
     end_report(bench);
     moved_report(bench);
-    rc = matrix_report(bench, err);
+    rc = model_report(bench, err);
+    if (!rc)
+        rc = matrix_report(bench, err);
     if (!rc && bench->wrong)
         rc = bw_fail(err, -EBADMSG, "bench", "%llu elements are wrong", (unsigned long long)bench->wrong);
     return rc;

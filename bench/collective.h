@@ -33,6 +33,8 @@ struct bw_bench_collective {
     double (*bus_factor)(uint32_t rank_count);
     int (*link)(const struct bw_bench_group *group, uint64_t size_bytes, bool in_place,
                 struct bw_linked_graph **linked, struct bw_err *err);
+    /* Bytes that must get from one rank to another whatever the schedule; NULL: no model of it. */
+    uint64_t (*traffic)(uint32_t rank_count, uint32_t from, uint32_t to, uint64_t size_bytes);
     /* The rank's input, and how many elements of its output are not as they should be. */
     void (*fill)(const struct bw_bench_group *group, uint32_t rank, uint64_t size_bytes, char *memory);
     uint64_t (*wrong)(const struct bw_bench_group *group, uint32_t rank, uint64_t size_bytes,
@@ -57,5 +59,14 @@ void bw_bench_matrix_print(const struct bw_bench_group *group, uint64_t size_byt
                            FILE *text);
 int bw_bench_matrix_plot(const struct bw_bench_group *group, uint64_t size_bytes, const double *gb_per_s,
                          const char *path, struct bw_err *err);
+
+/* model.c: what options->model, or the preset that fits, says of the schedule at that size. *node: an object
+ * for the document, or NULL where the ranks are not mock GPUs of one machine. */
+/* Whether what was asked for can be had, before anything is measured. */
+int bw_bench_model_check(const struct bw_bench_options *options, const struct bw_bench_group *group,
+                         struct bw_err *err);
+int bw_bench_model(const struct bw_bench_options *options, const struct bw_bench_group *group,
+                   const struct bw_bench_collective *collective, uint64_t size_bytes, struct cJSON **node,
+                   struct bw_err *err);
 
 #endif

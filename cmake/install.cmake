@@ -9,6 +9,7 @@ install(TARGETS ${bw_installed} EXPORT bellwireTargets ARCHIVE DESTINATION ${CMA
 install(DIRECTORY include/bellwire DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET bellwire-cli)
   install(TARGETS bellwire-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY data/topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/bellwire)
 endif()
 file(GLOB bw_man_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.1)
 install(FILES ${bw_man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -22,7 +22,7 @@ struct bw_machine {
     struct bw_sys *sys;
     uint32_t references;
     char arch[24];
-    uint32_t count, cu_count;
+    uint32_t count, cu_count, xgmi_engines;
     uint64_t vram_bytes, bar_bytes, seed;
 };
 
@@ -30,7 +30,8 @@ static bool machine_matches(const struct bw_machine *machine, const struct bw_de
 {
     return strcmp(machine->arch, name->arch) == 0 && machine->count == name->count &&
            machine->cu_count == name->cu_count && machine->vram_bytes == name->vram_bytes &&
-           machine->bar_bytes == name->bar_bytes && machine->seed == name->seed;
+           machine->bar_bytes == name->bar_bytes && machine->seed == name->seed &&
+           machine->xgmi_engines == name->xgmi_engines;
 }
 
 static int machine_faults_add(const struct bw_machine *machine, const char *specifications,
@@ -63,6 +64,7 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
     machine->vram_bytes = name->vram_bytes;
     machine->bar_bytes = name->bar_bytes;
     machine->seed = name->seed;
+    machine->xgmi_engines = name->xgmi_engines;
     struct bw_mock_config config = {.size = sizeof config,
                                     .arch = machine->arch,
                                     .gpu_count = name->count,
@@ -70,7 +72,8 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .vram_bytes = name->vram_bytes,
                                     .bar_bytes = name->bar_bytes,
                                     .threads = ctx->config.mock_threads,
-                                    .seed = name->seed};
+                                    .seed = name->seed,
+                                    .xgmi_engines = name->xgmi_engines};
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
     if (!rc)
         machine->sys->wait_ns = ctx->config.wait_ns;
@@ -218,6 +221,12 @@ int bw_device_mock_stats(const struct bw_device *device, struct bw_mock_stats *s
         return -ENOTSUP;
     bw_mock_stats(machine->sys, stats);
     return 0;
+}
+
+struct bw_sys *bw_device_mock(const struct bw_device *device)
+{
+    const struct bw_machine *machine = bw_hcq_device_of(device)->machine;
+    return machine ? machine->sys : NULL;
 }
 
 static bool iface_is(const struct bw_device_name *name, const char *iface)

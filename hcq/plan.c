@@ -51,8 +51,8 @@ int bw_plan_queue_number(struct bw_plan *plan, uint32_t device, uint32_t queue, 
     return 0;
 }
 
-static struct bw_hcq_device *place_owner(const struct bw_plan *plan, const struct bw_place *place,
-                                         const struct bw_call *call)
+struct bw_hcq_device *bw_plan_place_owner(const struct bw_plan *plan, const struct bw_place *place,
+                                          const struct bw_call *call)
 {
     const struct bw_graph *graph = plan->graph;
     struct bw_device *said = !place->block && place->input < graph->input_devices.count
@@ -67,7 +67,7 @@ static int touch_add(struct bw_plan *plan, const struct bw_call *call, const str
 {
     struct bw_operation *operation = &plan->operations.data[plan->operations.count - 1];
     uint32_t owner; /* only has to be a device of the plan */
-    int rc = device_number(plan, place_owner(plan, place, call), &owner, err);
+    int rc = device_number(plan, bw_plan_place_owner(plan, place, call), &owner, err);
     if (rc)
         return rc;
     if (!place->block) {
@@ -135,7 +135,7 @@ static bool place_reachable(const struct bw_plan *plan, const struct bw_place *p
     uint64_t address;
     if (!place->block) {
         struct bw_link link;
-        struct bw_hcq_device *owner = place_owner(plan, place, call);
+        struct bw_hcq_device *owner = bw_plan_place_owner(plan, place, call);
         return owner == hcq ||
                (bw_device_link(hcq->device, owner->device, &link, NULL) == 0 && link.kind != BW_LINK_NONE);
     }
@@ -167,7 +167,8 @@ static uint32_t far_side(const struct bw_hcq_device *near, const struct bw_place
 static struct route route_find(struct bw_plan *plan, const struct bw_call *call)
 {
     const struct bw_place *target = &call->places[0], *source = &call->places[1];
-    struct route route = {place_owner(plan, source, call), place_owner(plan, target, call), NULL};
+    struct route route = {bw_plan_place_owner(plan, source, call), bw_plan_place_owner(plan, target, call),
+                          NULL};
     struct bw_hcq_device *candidates[2] = {route.source, route.target};
     if ((device_is_cpu(route.source) && !device_is_cpu(route.target)) ||
         (place_is_host(source) && !place_is_host(target) && !device_is_cpu(route.target))) {
@@ -361,10 +362,10 @@ static int traffic_note(struct bw_plan *plan, const struct bw_call *call, const 
 }
 
 /* Finds every copy's route, then the queues of all, then makes the operations. */
-static int operations_make(struct bw_plan *plan, struct route *routes, struct bw_err *err)
+static int operations_make(struct bw_plan *plan, struct route *routes, uint32_t *order, struct bw_err *err)
 {
     const struct bw_graph *graph = plan->graph;
-    int rc = 0;
+    int rc = bw_order_make(plan, order) ? no_memory(err) : 0;
     for (uint32_t i = 0; i < graph->calls.count && !rc; i++) {
         const struct bw_call *call = &graph->calls.data[i];
         if (call->kernel)
@@ -375,7 +376,8 @@ static int operations_make(struct bw_plan *plan, struct route *routes, struct bw
     if (!rc && bw_spread_assign(plan->spread, graph->ctx))
         rc = no_memory(err);
     for (uint32_t i = 0; i < graph->calls.count && !rc; i++)
-        rc = graph->calls.data[i].kernel ? kernel_plan(plan, i, err) : copy_plan(plan, i, &routes[i], err);
+        rc = graph->calls.data[order[i]].kernel ? kernel_plan(plan, order[i], err)
+                                                : copy_plan(plan, order[i], &routes[order[i]], err);
     return rc;
 }
 
@@ -406,8 +408,11 @@ int bw_plan_make(struct bw_graph *graph, struct bw_plan *plan, struct bw_err *er
     plan->inputs = calloc(graph->input_count ? graph->input_count : 1, sizeof *plan->inputs);
     plan->spread = bw_spread_create();
     struct route *routes = calloc(graph->calls.count + 1, sizeof *routes);
-    int rc = plan->inputs && plan->spread && routes ? operations_make(plan, routes, err) : no_memory(err);
+    uint32_t *order = calloc(graph->calls.count + 1, sizeof *order);
+    int rc = plan->inputs && plan->spread && routes && order ? operations_make(plan, routes, order, err)
+                                                             : no_memory(err);
     free(routes);
+    free(order);
     if (!rc)
         rc = compute_queues_add(plan, err);
     if (!rc)

@@ -2,6 +2,7 @@
  *
  *   graph.c   calls, as the user made them (checked, copied); lanes.c: on several devices at once
  *   plan.c    calls -> operations: one device each, copies that no device can do in one go are staged
+ *   order.c   copies that have no order among themselves, in a good one
  *   spread.c  which queue: copies over engines and links, kernels by what they depend on
  *   hazard.c  operations -> what each has to wait for, by byte range; what order already gives is left out
  *   encode.c  operations -> command words with patches, argument blocks, steps of submission
@@ -144,6 +145,19 @@ int bw_plan_queue_number(struct bw_plan *plan, uint32_t device, uint32_t queue, 
 
 /* spread.c */
 enum { BW_SPREAD_HOST = BW_HCQ_DEVICES_MAX }; /* the far side of a transfer is host memory */
+/* Whose memory it is; of an input that nobody said anything of, the call's device. */
+struct bw_hcq_device *bw_plan_place_owner(const struct bw_plan *plan, const struct bw_place *place,
+                                          const struct bw_call *call);
+
+/* order.c: the numbers of all calls in the order in which they are planned. 0 or -ENOMEM. */
+int bw_order_make(const struct bw_plan *plan, uint32_t *order);
+
+/* From one device to another around the ring of all. */
+static inline uint32_t bw_spread_distance(uint32_t from, uint32_t to)
+{
+    return (to + BW_HCQ_DEVICES_MAX - from) % BW_HCQ_DEVICES_MAX;
+}
+
 struct bw_spread *bw_spread_create(void);
 void bw_spread_destroy(struct bw_spread *spread);
 /* Before operations are made: that `near` will move so many bytes to or from `far` (indices in the context).

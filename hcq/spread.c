@@ -120,7 +120,10 @@ static int pair_compare(const void *left, const void *right)
     const struct pair *a = *(struct pair *const *)left, *b = *(struct pair *const *)right;
     if (a->bytes != b->bytes)
         return a->bytes > b->bytes ? -1 : 1;
-    return (a->far > b->far) - (a->far < b->far);
+    /* As order.c has them, so that in all devices the same engine serves the same step around the ring. */
+    uint32_t a_step = a->far == BW_SPREAD_HOST ? a->far : bw_spread_distance(a->near->index, a->far),
+             b_step = b->far == BW_SPREAD_HOST ? b->far : bw_spread_distance(b->near->index, b->far);
+    return (a_step > b_step) - (a_step < b_step);
 }
 
 static void pair_give(struct pair *pair, uint32_t queue, uint64_t *totals)

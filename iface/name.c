@@ -211,8 +211,13 @@ static int take_option(struct cursor *cursor, struct bw_device_name *name)
     }
     if (!strcmp(key, "seed"))
         return take_number(cursor, 1, UINT64_MAX, "seed", &name->seed);
+    if (!strcmp(key, "xgmi")) {
+        rc = take_number(cursor, 1, BW_NAME_XGMI_ENGINES_MAX, "xgmi", &number);
+        name->xgmi_engines = (uint32_t)number;
+        return rc;
+    }
     rc = fail_at(cursor, start, -EINVAL, "unknown key \"%s\"", key);
-    bw_err_expected(cursor->err, "cu, vram, bar or seed");
+    bw_err_expected(cursor->err, "cu, vram, bar, xgmi or seed");
     return rc;
 }
 
@@ -447,6 +452,8 @@ int bw_device_name_format(const struct bw_device_name *name, char *text, size_t 
         bw_text_add(&out, ",cu=%u", name->cu_count);
     add_size(&out, "vram", name->vram_bytes);
     add_size(&out, "bar", name->bar_bytes);
+    if (name->xgmi_engines)
+        bw_text_add(&out, ",xgmi=%u", name->xgmi_engines);
     if (name->seed)
         bw_text_add(&out, ",seed=%" PRIu64, name->seed);
     int length = out.failed ? out.failed : snprintf(text, text_size, "%s", bw_text_string(&out));

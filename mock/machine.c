@@ -15,6 +15,7 @@
 #include "mock/isa/isa.h"
 #include "mock/kfd/kfd.h"
 #include "mock/link.h"
+#include "mock/record.h"
 
 /* Where things lie in the memfd: system memory from 0, GPU i at i + 1. */
 #define POOL_STRIDE ((uint64_t)1 << 40)
@@ -22,6 +23,7 @@
 #define SYSTEM_BYTES ((uint64_t)16 << 30)
 
 enum { FIRST_RENDER_MINOR = 128, FIRST_BUS = 3, FIRST_GPU_ID = 0x4d1b, GPU_ID_STEP = 0x0917, STEP_NS = 1000 };
+enum { XGMI_MB_PER_S = 64000 /* of links that a chip does not have: as those of gfx942 */ };
 
 int bw_mock_refuse(struct bw_mock *machine, int code, const char *format, ...)
 {
@@ -306,7 +308,9 @@ static void machine_free(struct bw_mock *machine)
     bw_vec_free(&machine->cpu_maps);
     pthread_mutex_destroy(&machine->lock);
     pthread_mutex_destroy(&machine->step_lock);
+    bw_mock_record_drop(machine);
     pthread_mutex_destroy(&machine->error_lock);
+    pthread_mutex_destroy(&machine->record_lock);
     free(machine->gpus);
     free(machine);
 }
@@ -333,6 +337,9 @@ static int check_config(const struct bw_mock_config *config, const struct bw_moc
         return refuse_arch(config->arch, err);
     if (config->gpu_count > BW_MOCK_GPUS_MAX)
         return bw_fail(err, -EINVAL, "mock", "%u GPUs, at most %d", config->gpu_count, BW_MOCK_GPUS_MAX);
+    if (config->xgmi_engines > BW_MOCK_XGMI_ENGINES_MAX)
+        return bw_fail(err, -EINVAL, "mock", "%u engines for links, at most %d", config->xgmi_engines,
+                       BW_MOCK_XGMI_ENGINES_MAX);
     uint32_t cus = config->cu_count ? config->cu_count : (*chip)->cu_count;
     if (cus > (*chip)->cu_count || cus % (*chip)->xcc_count)
         return bw_fail(err, -EINVAL, "mock", "%u compute units: %s has %u, in steps of %u", cus, config->arch,
@@ -369,8 +376,14 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     pthread_mutex_init(&machine->lock, NULL);
     pthread_mutex_init(&machine->step_lock, NULL);
     pthread_mutex_init(&machine->error_lock, NULL);
+    pthread_mutex_init(&machine->record_lock, NULL);
+    machine->chip = *chip;
+    if (config->xgmi_engines)
+        machine->chip.sdma_xgmi_engines = config->xgmi_engines;
+    if (config->xgmi_engines && !chip->xgmi_mb_per_s)
+        machine->chip.xgmi_mb_per_s = XGMI_MB_PER_S;
     bw_mock_faults_init(&machine->faults, count);
-    rc = machine_open(machine, chip, config, err);
+    rc = machine_open(machine, &machine->chip, config, err);
     if (rc) {
         machine_free(machine);
         return rc;

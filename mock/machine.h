@@ -6,7 +6,7 @@
  *
  * Locks, in the order in which they may be taken: machine.lock (descriptors, processes, buffers, pools, queue
  * lists), then a process's event lock, then a space's lock, then error_lock. Engines' threads never take
- * machine.lock. */
+ * machine.lock. record_lock may be taken with none of them held, and a space's lock in it. */
 #ifndef BW_MOCK_MACHINE_H
 #define BW_MOCK_MACHINE_H
 
@@ -34,6 +34,7 @@ struct bw_mock_process;
 struct bw_mock_queue;
 struct bw_mock_slice;
 struct bw_mock_events;
+struct bw_mock_recorder;
 
 enum {
     BW_MOCK_GPUS_MAX = 64, /* render minors 128 to 191 */
@@ -155,6 +156,7 @@ struct bw_mock {
     uint64_t seed;
     bool single_step;
     uint32_t threads;
+    struct bw_mock_chip chip; /* of its GPUs */
     int memory_fd;
     struct bw_mock_pool system; /* GTT */
     uint32_t gpu_count;
@@ -172,6 +174,10 @@ struct bw_mock {
     _Atomic uint32_t
         progress; /* futex word: engines bump it when memory may have changed under a blocked queue */
     _Atomic uint32_t blocked; /* queues that wait on it */
+
+    pthread_mutex_t record_lock;
+    struct bw_mock_recorder *recorder; /* guarded by record_lock */
+    _Atomic uint32_t records;          /* there is one */
 
     pthread_mutex_t error_lock;
     char last_error[BW_MOCK_ERROR_BYTES];

@@ -16,5 +16,6 @@
 #include <bellwire/sys.h>
 #include <bellwire/tensor.h>
 #include <bellwire/text.h>
+#include <bellwire/topology.h>
 
 #endif

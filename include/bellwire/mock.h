@@ -12,6 +12,8 @@
 extern "C" {
 #endif
 
+enum { BW_MOCK_XGMI_ENGINES_MAX = 14 /* the most that a chip has (gfx942) */ };
+
 struct bw_mock_config {
     uint64_t size;       /* sizeof this struct */
     const char *arch;    /* "gfx1100" */
@@ -22,6 +24,9 @@ struct bw_mock_config {
     uint64_t seed;       /* of single-step order and of what undefined memory holds */
     bool single_step;    /* engines advance only in bw_mock_step, in an order fixed by seed */
     uint64_t bar_bytes;  /* of VRAM that the CPU and other GPUs can reach; 0: all of it */
+    uint32_t
+        xgmi_engines; /* copy engines for links between GPUs, and with them the links, to try schedules on: as
+                         if the chip had them; 0: the chip's own; at most BW_MOCK_XGMI_ENGINES_MAX */
 };
 
 /* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENODEV: arch
@@ -59,6 +64,8 @@ uint64_t bw_mock_packets_executed(struct bw_sys *sys, enum bw_mock_packets kind,
 /* The same of the machine that an open device lives in. -ENOTSUP: it is no mock. */
 struct bw_device;
 int bw_device_mock_stats(const struct bw_device *device, struct bw_mock_stats *stats);
+/* The machine that an open device lives in, owned by the device; NULL: it is no mock that a name made. */
+struct bw_sys *bw_device_mock(const struct bw_device *device);
 
 /* The last named error of an engine ("mec queue 1: packet at 0x40: unknown opcode 0x7f"), or "". Copied. */
 void bw_mock_last_error(struct bw_sys *sys, char *text, uint32_t text_size);

@@ -3,6 +3,7 @@
 #include "mock/engine/pm4.h"
 #include "mock/engine/registers.h"
 #include "mock/link.h"
+#include "mock/record.h"
 
 #include <string.h>
 
@@ -218,9 +219,10 @@ enum bw_mock_queue_progress bw_mock_pm4_wait_reg_mem(struct bw_mock_packet *pack
         if (bw_mock_space_read(space_of(packet), va, &value, sizeof value, &violation))
             return bw_mock_packet_fault(packet, &violation);
     }
-    return bw_mock_compare(function, value & mask, reference)
-               ? BW_MOCK_QUEUE_MOVED
-               : bw_mock_packet_block(packet, va, function, value & mask, reference);
+    bool over = bw_mock_compare(function, value & mask, reference);
+    if (over && in_memory)
+        bw_mock_record_wait(queue, va, function, mask, reference);
+    return over ? BW_MOCK_QUEUE_MOVED : bw_mock_packet_block(packet, va, function, value & mask, reference);
 }
 
 enum bw_mock_queue_progress bw_mock_pm4_wait_reg_mem64(struct bw_mock_packet *packet)
@@ -341,6 +343,7 @@ enum bw_mock_queue_progress bw_mock_pm4_release_mem(struct bw_mock_packet *packe
         if (va % bytes)
             return bw_mock_packet_fail(packet, "address 0x%llx is not aligned to %u bytes",
                                        (unsigned long long)va, bytes);
+        bw_mock_record_write(queue, va, value, bytes);
         if (bw_mock_space_write(space_of(packet), va, &value, bytes, &violation))
             return bw_mock_packet_fault(packet, &violation);
     }

@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "mock/engine/registers.h"
 #include "mock/link.h"
+#include "mock/record.h"
 
 static struct bw_mock_space *space_of(const struct bw_mock_sdma_packet *packet)
 {
@@ -45,6 +46,7 @@ enum bw_mock_queue_progress bw_mock_sdma_copy_linear(struct bw_mock_sdma_packet 
     if (!bw_mock_link_passes(packet->queue, address(packet->words + 3), &progress) ||
         !bw_mock_link_passes(packet->queue, address(packet->words + 5), &progress))
         return progress;
+    bw_mock_record_copy(packet->queue, address(packet->words + 5), address(packet->words + 3), size);
     if (bw_mock_space_copy(space_of(packet), address(packet->words + 5), address(packet->words + 3), size,
                            &violation))
         return bw_mock_sdma_fault(packet, &violation);
@@ -88,6 +90,7 @@ enum bw_mock_queue_progress bw_mock_sdma_indirect(struct bw_mock_sdma_packet *pa
 enum bw_mock_queue_progress bw_mock_sdma_fence(struct bw_mock_sdma_packet *packet)
 {
     struct bw_mock_violation violation;
+    bw_mock_record_write(packet->queue, address(packet->words + 1), packet->words[3], 4);
     if (bw_mock_space_write(space_of(packet), address(packet->words + 1), &packet->words[3], 4, &violation))
         return bw_mock_sdma_fault(packet, &violation);
     return BW_MOCK_QUEUE_MOVED;
@@ -125,8 +128,11 @@ enum bw_mock_queue_progress bw_mock_sdma_poll_regmem(struct bw_mock_sdma_packet 
         return bw_mock_sdma_fail(packet, "register 0x%x: a user queue polls memory only", packet->words[1]);
     if (bw_mock_space_read(space_of(packet), address(packet->words + 1), &value, sizeof value, &violation))
         return bw_mock_sdma_fault(packet, &violation);
-    if (bw_mock_compare(function, value & packet->words[4], packet->words[3]))
+    if (bw_mock_compare(function, value & packet->words[4], packet->words[3])) {
+        bw_mock_record_wait(packet->queue, address(packet->words + 1), function, packet->words[4],
+                            packet->words[3]);
         return BW_MOCK_QUEUE_MOVED;
+    }
     if (retries != FOREVER && packet->queue->retries++ >= retries)
         return bw_mock_sdma_fail(packet, "poll timeout after %u retries (0x%08x, expected 0x%08x)", retries,
                                  value & packet->words[4], packet->words[3]);

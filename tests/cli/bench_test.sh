@@ -34,5 +34,19 @@ checks=$((checks + 1))
 check 1 "type 'string'.*bfloat16" bench all2all -d string
 check 1 'no/where' bench all2all -b 64 -e 64 -n 1 --plot "$work/no/where.svg"
 check 2 'from 1 to' bench all2all -n 0
+# The schedule, timed on a model: presets by name and by what fits, files, and what is none.
+boxes='mockkfd+amd@gfx1100*8,cu=2,vram=256M'
+check 0 '' bench all2all --devices "$boxes" -b 1M -e 1M -n 1
+says '^# Modelled on 8xRX7900XTX, last size: algbw [0-9.]+ GB/s, (0.9[0-9]+|1.000) of the bound of 36.00;'
+check 0 '' bench all2all --devices "$boxes,xgmi=14" -b 16M -e 16M -n 1
+says '^# Modelled on 8xMI300X, .* (0.9[0-9]+|1.000) of the bound of 512.00;'
+check 0 '' bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model "$source_dir/data/topologies/8xMI350X.json" --json
+says '"file": *".*8xMI350X.json"'
+check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*9,cu=2,vram=64M' -b 4K -e 4K -n 1 --json # no preset of nine
+says '"model": *null'
+echo '{"gpus": 2' >"$work/cut.json"
+check 1 'cut.json: not JSON at offset' bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model "$work/cut.json"
+check 1 "no topology 'tpu'.*8xMI300X" bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model tpu
+check 1 'model is for mock GPUs' bench all2all -b 64K -e 64K -n 1 --model 8xMI300X
 check 3 'there are' bench all2all --devices 'mockkfd+amd@gfx90a*2'
 finish

@@ -71,6 +71,9 @@ document bench
 has from to size_bytes gb_per_s memcpy_gb_per_s
 check 0 '' bench all2all -b 4K -e 8K -f 2 -n 2 --json
 document bench
+check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*2,cu=2,vram=64M' -b 4K -e 8K -f 2 -n 2 --json
+document bench
+has model file bound_gb_per_s achieved_gb_per_s links from to busy engines gpu engine
 has devices results size_bytes count type redop root out_of_place in_place seconds algbw_gb_per_s busbw_gb_per_s wrong matrix_gb_per_s memcpy_gb_per_s moved_gb_per_s
 check 0 '' bench gemm -b 32 -e 32 --repeats 1 --json
 document bench

@@ -157,6 +157,15 @@ static uint32_t number_of(const struct bw_plan *plan, size_t operation)
     return plan->queues.data[plan->operations.data[operation].queue].hcq->number;
 }
 
+/* The engine of a copy that is one operation, by its place in the program. */
+static uint32_t engine_of(const struct bw_plan *plan, uint32_t call)
+{
+    for (size_t i = 0; i < plan->operations.count; i++)
+        if (plan->operations.data[i].call == call)
+            return number_of(plan, i);
+    return BW_PLAN_NONE;
+}
+
 static void places_have_engines_of_their_own(void)
 {
     struct traffic traffic;
@@ -173,12 +182,41 @@ static void places_have_engines_of_their_own(void)
     if (plan_open(&traffic.rig, graph, &plan)) {
         BW_EQ(plan.operations.count, 24);
         for (size_t i = 0; i < plan.operations.count; i++) {
-            BW_EQ(number_of(&plan, i), number_of(&plan, i / 2 % 3 * 2)); /* as the first to that place */
+            /* As the first to that place. */
+            BW_EQ(engine_of(&plan, (uint32_t)i), engine_of(&plan, (uint32_t)i / 2 % 3 * 2));
             BW_EQ(plan.queues.data[plan.operations.data[i].queue].hcq->kind, BW_QUEUE_COPY);
         }
-        BW_TRUE(number_of(&plan, 0) != number_of(&plan, 2) && number_of(&plan, 2) != number_of(&plan, 4) &&
-                number_of(&plan, 0) != number_of(&plan, 4));
+        BW_TRUE(engine_of(&plan, 0) != engine_of(&plan, 2) && engine_of(&plan, 2) != engine_of(&plan, 4) &&
+                engine_of(&plan, 0) != engine_of(&plan, 4));
         BW_EQ(plan.waits.count, 0);
+        bw_plan_free(&plan);
+    }
+    bw_graph_destroy(graph);
+    traffic_close(&traffic);
+}
+
+/* All to all over four devices, all to 0 first, then all to 1, ..., twice: each device sends to the next one
+ * first, then to the one after that; what writes the same bytes again stays behind. */
+static void copies_without_an_order_go_around_the_ring(void)
+{
+    struct traffic traffic;
+    struct bw_plan plan;
+    if (!traffic_open(&traffic, SPACE_BYTES))
+        return;
+    struct bw_graph *graph = rig_graph(&traffic.rig);
+    for (uint32_t i = 0; i < 2 * 16; i++) { /* the source in the upper half of its buffer, by target */
+        uint32_t from = i % 4, to = i / 4 % 4;
+        BW_OK(bw_graph_copy(graph, traffic.rig.devices[from], part(traffic.buffers[to], from * 64, 64),
+                            part(traffic.buffers[from], (4 + to) * 64, 64), &traffic.rig.err),
+              &traffic.rig.err);
+    }
+    if (plan_open(&traffic.rig, graph, &plan) && BW_EQ(plan.operations.count, 32)) {
+        uint32_t sent[4] = {0};
+        for (size_t i = 0; i < plan.operations.count; i++) {
+            uint32_t call = plan.operations.data[i].call, from = call % 4, to = call / 4 % 4;
+            BW_EQ(call / 16, i / 16);
+            BW_EQ(to, (from + sent[from]++) % 4);
+        }
         bw_plan_free(&plan);
     }
     bw_graph_destroy(graph);
@@ -199,7 +237,7 @@ static void many_places_share_by_bytes(void)
                         part(traffic.buffers[0], 0, 10 << 10), &traffic.rig.err),
           &traffic.rig.err); /* within device 0: a fourth place, with the engine that has the least */
     if (plan_open(&traffic.rig, graph, &plan)) {
-        BW_TRUE(number_of(&plan, 3) == number_of(&plan, 1) || number_of(&plan, 3) == number_of(&plan, 2));
+        BW_TRUE(engine_of(&plan, 3) == engine_of(&plan, 1) || engine_of(&plan, 3) == engine_of(&plan, 2));
         bw_plan_free(&plan);
     }
     bw_graph_destroy(graph);
@@ -513,6 +551,7 @@ BW_TEST_MAIN("spread", {"chains_run_beside_each_other", chains_run_beside_each_o
              {"branches_stay_while_that_costs_nothing", branches_stay_while_that_costs_nothing},
              {"a_chain_through_copies_stays_on_two_queues", a_chain_through_copies_stays_on_two_queues},
              {"places_have_engines_of_their_own", places_have_engines_of_their_own},
+             {"copies_without_an_order_go_around_the_ring", copies_without_an_order_go_around_the_ring},
              {"many_places_share_by_bytes", many_places_share_by_bytes},
              {"a_large_copy_takes_engines_that_idle", a_large_copy_takes_engines_that_idle},
              {"prologues_grow_with_the_queues_not_their_square",

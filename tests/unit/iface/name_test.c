@@ -42,6 +42,7 @@ static void good_names_print_canonically(void)
         {"mockkfd+amd@gfx1100,cu=2,vram=1G", "mockkfd+amd@gfx1100,cu=2,vram=1G"},
         {"mockkfd+amd@gfx1100,bar=256m,vram=1073741824,seed=7",
          "mockkfd+amd@gfx1100,vram=1G,bar=256M,seed=7"},
+        {"mockkfd+amd@gfx1100*8,xgmi=14,bar=1M", "mockkfd+amd@gfx1100*8,bar=1M,xgmi=14"},
         {"mockkfd+amd@gfx1100,vram=1025K", "mockkfd+amd@gfx1100,vram=1025K"},
         {"mockkfd+amd@gfx1100,vram=4097", "mockkfd+amd@gfx1100,vram=4097"},
     };
@@ -91,6 +92,8 @@ static void bad_names_are_refused_at_their_position(void)
         {"mockkfd+amd@gfx1100*", -EINVAL, 21, "count"},
         {"mockkfd+amd@gfx1100,cu=0", -EINVAL, 24, "cu"},
         {"mockkfd+amd@gfx1100,cu=two", -EINVAL, 24, "cu"},
+        {"mockkfd+amd@gfx1100,xgmi=0", -EINVAL, 26, "xgmi"},
+        {"mockkfd+amd@gfx1100,xgmi=15", -EINVAL, 26, "1 to 14"},
         {"mockkfd+amd@gfx1100,vram=1X", -EINVAL, 26, "vram"},
         {"mockkfd+amd@gfx1100,vram=", -EINVAL, 26, "vram"},
         {"mockkfd+amd@gfx1100,vram=0", -EINVAL, 26, "vram"},

@@ -1,0 +1,162 @@
+/* What the schedule of a full all-to-all over 8 GPUs reaches of what links and engines allow: recorded from
+ * the mock's engines, timed by a simulation that knows nothing of the scheduler. It says nothing of this
+ * machine's speed. */
+#include <bellwire/graph.h>
+#include <bellwire/mock.h>
+
+#include "mock/timing.h"
+#include "tests/check.h"
+
+enum { GPUS = 8 };
+
+struct box {
+    struct bw_sys *sys;
+    struct bw_ctx *ctx;
+    struct bw_device *devices[GPUS];
+    struct bw_buffer *out[GPUS], *in[GPUS];
+    struct bw_err err;
+};
+
+static bool box_open(struct box *box, uint32_t xgmi_engines, uint64_t bytes)
+{
+    struct bw_mock_config mock = {.size = sizeof mock,
+                                  .arch = "gfx1100",
+                                  .gpu_count = GPUS,
+                                  .cu_count = 2,
+                                  .vram_bytes = 1 << 30,
+                                  .threads = 1,
+                                  .xgmi_engines = xgmi_engines};
+    *box = (struct box){0};
+    bool ok = BW_OK(bw_mock_kfd_create(&mock, &box->sys, &box->err), &box->err);
+    struct bw_ctx_config config = {.size = sizeof config, .sys = box->sys};
+    ok = ok && BW_OK(bw_ctx_create(&config, &box->ctx, &box->err), &box->err);
+    for (uint32_t i = 0; i < GPUS && ok; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "kfd+amd:%u", i);
+        ok = BW_OK(bw_device_open(box->ctx, name, &box->devices[i], &box->err), &box->err) &&
+             BW_OK(bw_buffer_create(box->devices[i], bytes, 0, &box->out[i], &box->err), &box->err) &&
+             BW_OK(bw_buffer_create(box->devices[i], bytes, 0, &box->in[i], &box->err), &box->err);
+    }
+    return ok;
+}
+
+static void box_close(struct box *box)
+{
+    for (uint32_t i = 0; i < GPUS; i++) {
+        bw_buffer_destroy(box->out[i]);
+        bw_buffer_destroy(box->in[i]);
+    }
+    for (uint32_t i = 0; i < GPUS; i++)
+        bw_device_close(box->devices[i]);
+    bw_ctx_destroy(box->ctx);
+    bw_sys_destroy(box->sys);
+}
+
+/* In whatever order a program lists them: by source, by target, or in steps around a ring. */
+enum order { BY_SOURCE, BY_TARGET, IN_STEPS, ORDERS };
+
+static void pair_of(enum order order, uint32_t i, uint32_t *from, uint32_t *to)
+{
+    *from = order == BY_SOURCE ? i / GPUS : i % GPUS;
+    *to = order == BY_SOURCE ? i % GPUS : order == BY_TARGET ? i / GPUS : (i % GPUS + i / GPUS) % GPUS;
+}
+
+static struct bw_linked_graph *all_to_all_link(struct box *box, enum order order, uint64_t part_bytes,
+                                               bool self)
+{
+    struct bw_copy_lane lanes[GPUS * GPUS];
+    struct bw_linked_graph *linked = NULL;
+    struct bw_graph *graph;
+    uint32_t count = 0, from, to;
+    for (uint32_t i = 0; i < GPUS * GPUS; i++) {
+        pair_of(order, i, &from, &to);
+        if (from != to || self)
+            lanes[count++] = (struct bw_copy_lane){box->devices[from],
+                                                   {box->in[to], 0, from * part_bytes, part_bytes},
+                                                   {box->out[from], 0, to * part_bytes, part_bytes}};
+    }
+    BW_OK(bw_graph_create(box->ctx, &graph, &box->err), &box->err);
+    BW_OK(bw_graph_copy_lanes(graph, lanes, count, &box->err), &box->err);
+    BW_OK(bw_graph_link(graph, NULL, &linked, &box->err), &box->err);
+    bw_graph_destroy(graph);
+    return linked;
+}
+
+static bool topology_read(const char *name, struct bw_topology *topology)
+{
+    char path[256], text[1 << 16];
+    struct bw_err err = {0};
+    snprintf(path, sizeof path, BW_SOURCE_DIR "/data/topologies/%s.json", name);
+    FILE *file = fopen(path, "r");
+    if (!BW_TRUE(file != NULL))
+        return false;
+    size_t bytes = fread(text, 1, sizeof text, file);
+    fclose(file);
+    return BW_OK(bw_topology_parse(name, text, bytes, topology, &err), &err);
+}
+
+static double share_of(struct box *box, struct bw_linked_graph *linked, const struct bw_topology *topology,
+                       uint64_t part_bytes, bool self)
+{
+    struct bw_mock_recording recording;
+    struct bw_timing timing = {0};
+    uint64_t traffic[GPUS * GPUS], ticket, bytes = 0;
+    double bound = 0;
+    for (uint32_t i = 0; i < GPUS * GPUS; i++) {
+        traffic[i] = i / GPUS == i % GPUS && !self ? 0 : part_bytes;
+        bytes += traffic[i];
+    }
+    if (!BW_OK(bw_mock_record_begin(box->sys, &box->err), &box->err) ||
+        !BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &box->err), &box->err) ||
+        !BW_OK(bw_linked_graph_wait(linked, ticket, &box->err), &box->err) ||
+        !BW_OK(bw_mock_record_end(box->sys, &recording, &box->err), &box->err))
+        return 0;
+    if (BW_OK(bw_timing_simulate(topology, &recording, &timing, &box->err), &box->err) &&
+        BW_OK(bw_timing_bound(topology, traffic, &bound, &box->err), &box->err))
+        BW_EQ(timing.bytes, bytes);
+    double share = timing.seconds > 0 ? bound / timing.seconds : 0;
+    bw_timing_free(&timing);
+    bw_mock_recording_free(&recording);
+    return share;
+}
+
+/* share_min: of the bound, with what a GPU keeps to itself and without. */
+static void reaches(const char *name, uint32_t xgmi_engines, uint64_t part_bytes, double share_min,
+                    double share_min_without)
+{
+    struct bw_topology topology;
+    struct box box;
+    if (!topology_read(name, &topology))
+        return;
+    if (box_open(&box, xgmi_engines, GPUS * part_bytes)) {
+        for (int i = 0; i < 2 * ORDERS; i++) {
+            enum order order = (enum order)(i / 2);
+            struct bw_linked_graph *linked = all_to_all_link(&box, order, part_bytes, i % 2);
+            double share = linked ? share_of(&box, linked, &topology, part_bytes, i % 2) : 0;
+            BW_TRUE(share >= (i % 2 ? share_min : share_min_without));
+            BW_TRUE(share <= 1 + 1e-9); /* a bound it is */
+            bw_linked_graph_destroy(linked);
+        }
+    }
+    box_close(&box);
+    bw_topology_free(&topology);
+}
+
+static void mi300x(void)
+{
+    reaches("8xMI300X", 14, 4 << 20, 0.9, 0.9);
+}
+
+static void mi350x(void)
+{
+    /* Its links are faster than two engines. 14 of 16 engines serve them, the others what stays on a GPU, if
+     * anything. */
+    reaches("8xMI350X", 14, 4 << 20, 0.9, 0.86);
+}
+
+static void rx7900xtx(void)
+{
+    reaches("8xRX7900XTX", 0, 4 << 20, 0.9, 0.9);
+}
+
+BW_TEST_MAIN("all to all, bound", {"mi300x", mi300x}, {"mi350x", mi350x}, {"rx7900xtx", rx7900xtx})
