@@ -215,12 +215,11 @@ static void lane_mask_source(struct bw_decode_cursor *c, struct bw_operand *oper
         bw_decode_refuse(c);
 }
 
-/* Constants and scalars beside DPP: source 2 only, before gfx11.5 and in VOP3P. */
+/* Constants and scalars beside DPP: source 2 only, before gfx11.5 and in V_FMA_MIX; none in V_DOT4 of fp8. */
 static bool takes_scalar_beside_dpp(const struct bw_inst *inst, const struct bw_gfx11_op_row *row, unsigned i)
 {
-    bool is_packed = inst->format == BW_GFX11_VOP3P;
-    return i == 0 ||
-           (i == 1 ? inst->generation->is_gfx12 && !is_packed : !(row->flags & BW_GFX11_F_FIXED_SEL));
+    bool is_fixed = row->flags & BW_GFX11_F_FIXED_SEL, is_mix = row->src[0].type == BW_T_MIX;
+    return i == 0 || (i == 1 ? inst->generation->is_gfx12 && !is_mix && !is_fixed : !is_fixed);
 }
 
 /* Source i of a 64-bit vector encoding. */
@@ -321,7 +320,7 @@ bool bw_decode_vop3p(struct bw_decode_cursor *c, uint32_t word, struct bw_inst *
     inst->op_sel_hi = (uint8_t)(bw_field(high, 27, 28) | bw_field(word, 14, 14) << 2);
     if (row->src[2].type == BW_T_NONE)
         bw_decode_expect_zero(c, (uint32_t)(inst->abs | inst->neg | inst->op_sel) & 4);
-    if (row->dst.type == BW_T_B256 && !(row->flags & BW_GFX11_F_OPSEL))
+    if (row->dst.type == BW_T_B256 && !(row->flags & (BW_GFX11_F_OPSEL | BW_GFX11_F_FIXED_SEL)))
         bw_decode_expect_zero(c, inst->op_sel);
     if (row->flags & BW_GFX11_F_FIXED_SEL)
         check_fixed_selects(c, inst, row->flags);

@@ -62,9 +62,14 @@ static bool is_half_register_move(const struct difference *d)
     return starts_with(d->llvm_text, "v_mov_b16");
 }
 
-static bool is_relative_to_nothing(const struct difference *d)
+/* S_MOVRELS, S_SETPC and S_RFE take registers. */
+static bool is_constant_register(const struct difference *d)
 {
-    return starts_with(d->llvm_text, "s_movrels_b") && bw_field(d->words.w[0], 0, 7) >= 128;
+    static const char *const takers[] = {"s_movrels_b", "s_setpc_b64", "s_rfe_b64"};
+    bool takes_register = false;
+    for (size_t i = 0; i < BW_COUNT_OF(takers); i++)
+        takes_register = takes_register || starts_with(d->llvm_text, takers[i]);
+    return takes_register && bw_field(d->words.w[0], 0, 7) >= 128;
 }
 
 static bool is_missing_source(const struct difference *d)
@@ -82,6 +87,8 @@ static bool is_constant_destination(const struct difference *d)
 {
     if (starts_with(d->llvm_text, "v_readfirstlane"))
         return bw_field(d->words.w[0], 17, 24) >= 128;
+    if (starts_with(d->llvm_text, "v_s_") || starts_with(d->llvm_text, "v_readlane"))
+        return bw_field(d->words.w[0], 0, 7) >= 128;
     return starts_with(d->llvm_text, "v_cmp_") && strstr(d->llvm_text, "_e64") &&
            bw_field(d->words.w[0], 0, 7) >= 128;
 }
@@ -91,6 +98,12 @@ static bool is_constant_lane_mask(const struct difference *d)
     uint32_t src2 = bw_field(d->words.w[1], 18, 26);
     bool takes_mask = starts_with(d->llvm_text, "v_cndmask_b") || strstr(d->llvm_text, "_co_ci_u32");
     return takes_mask && d->words.w[0] >> 26 == VOP3 && src2 >= 126;
+}
+
+static bool is_wmma_scalar_source(const struct difference *d)
+{
+    uint32_t src2 = bw_field(d->words.w[1], 18, 26);
+    return starts_with(d->llvm_text, "v_wmma") && (src2 < 128 || src2 == 255);
 }
 
 static bool is_misaligned_tuple(const struct difference *d)
@@ -129,8 +142,9 @@ const struct known_difference known_differences[] = {
     {"sources that gfx12 does not have: lds_direct, vccz, execz", is_missing_source},
     {"sext() on an integer source, which gfx12 does not have", is_integer_modifier},
     {"scalar destination that is a constant", is_constant_destination},
-    {"S_MOVRELS from what is no register", is_relative_to_nothing},
+    {"constant where a scalar register is taken", is_constant_register},
     {"lane mask that is a constant", is_constant_lane_mask},
+    {"WMMA accumulator in a scalar register or literal", is_wmma_scalar_source},
     {"scalar tuple that starts at no multiple of its alignment", is_misaligned_tuple},
     {"neg or abs on a source that takes neither", is_stray_modifier},
     {"LLVM's assembler refuses what its disassembler prints", is_refused_by_assembler},

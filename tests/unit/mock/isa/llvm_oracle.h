@@ -71,11 +71,14 @@ static inline int oracle_read(FILE *pipe, const char *path, struct oracle_encodi
                  number <= count)
             refused[number - 1] = true;
     }
-    for (size_t i = 0; i < count; i++)
+    size_t accepted = 0;
+    for (size_t i = 0; i < count; i++) {
+        accepted += !refused[i];
         encodings[i] = refused[i] || at == found_count ? (struct oracle_encoding){0} : found[at++];
+    }
     free(refused);
     free(found);
-    return at == found_count ? 0 : -1;
+    return accepted == found_count ? 0 : -1; /* no line was lost */
 }
 
 /* Assembles each text (one instruction per line): 0, or -1 when llvm-mc cannot be run. */
@@ -92,7 +95,7 @@ static inline int oracle_assemble(const char *cpu, const char *const *texts, siz
     fclose(source);
     /* what it says first, then what it made: together they cut each other's lines */
     snprintf(command, sizeof command,
-             LLVM_MC " --triple=amdgcn-amd-amdhsa --mcpu=%s --show-encoding -o '%s.out' '%s' 2>&1; cat "
+             LLVM_MC " --triple=amdgcn-amd-amdhsa --mcpu=%s --show-encoding '%s' 2>&1 >'%s.out'; cat "
                      "'%s.out'; rm -f '%s.out'",
              cpu, path, path, path, path);
     FILE *pipe = popen(command, "r");
