@@ -2,6 +2,7 @@
 #ifndef BW_BELLWIRE_H
 #define BW_BELLWIRE_H
 
+#include <bellwire/collective.h>
 #include <bellwire/ctx.h>
 #include <bellwire/device.h>
 #include <bellwire/dtype.h>
