@@ -1,5 +1,7 @@
 #include "mock/isa/dot2.h"
 
+#include <assert.h>
+
 enum {
     NOTHING = -1024, /* the exponent of what is zero: below that of any term */
     TERM_BITS = 26,
@@ -62,7 +64,8 @@ static int larger(int a, int b)
 static int64_t in_units(const struct term *term, int unit, bool sum_negative)
 {
     int shift = term->exponent - unit;
-    uint64_t m = shift >= 0 ? term->m << shift : shift > -64 ? term->m >> -shift : 0;
+    uint64_t m = term->m == 0 || shift <= -64 ? 0 : shift >= 0 ? term->m << shift : term->m >> -shift;
+    assert(term->m == 0 || shift < 64 - PRODUCT_BITS); /* the unit is at most so far below the largest term */
     return term->negative == sum_negative ? (int64_t)m : -(int64_t)m - 1;
 }
 
