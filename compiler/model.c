@@ -124,6 +124,20 @@ static int map_file(struct bw_model *model, const char *path, struct bw_err *err
     return 0;
 }
 
+/* Puts the file in front of what was found in it; of a long path its end, so that the finding stays whole. */
+static void err_name_file(struct bw_err *err, const char *path)
+{
+    enum { PATH_LENGTH_MAX = 80 };
+    size_t length = strlen(path);
+    if (!err)
+        return;
+    struct bw_err inner = *err;
+    bw_fail(err, inner.code, inner.subsystem, "%s%s: %s", length > PATH_LENGTH_MAX ? "..." : "",
+            path + (length > PATH_LENGTH_MAX ? length - PATH_LENGTH_MAX : 0), inner.what);
+    memcpy(inner.what, err->what, sizeof inner.what);
+    *err = inner;
+}
+
 int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)
 {
     struct bw_model *loaded = model_new(err);
@@ -140,7 +154,10 @@ int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)
     }
     if (slash)
         loaded->directory[slash == path ? 1 : slash - path] = 0;
-    return load(loaded, (struct bw_bytes){loaded->mapping.address, loaded->mapping.size_bytes}, model, err);
+    rc = load(loaded, (struct bw_bytes){loaded->mapping.address, loaded->mapping.size_bytes}, model, err);
+    if (rc)
+        err_name_file(err, path);
+    return rc;
 }
 
 int bw_model_load_bytes(const void *data, uint64_t size_bytes, struct bw_model **model, struct bw_err *err)

@@ -26,6 +26,9 @@ check 0 '' run "$digits" --device host:0 --seed 3 --output "$work/a"
 check 0 '' run "$digits" --device host:0 --seed 3 --repeat 3 --expect "@0=$work/a/digit.npy" --tolerance 0,0
 says 'fastest of 3 runs'
 
+head -c 500 "$digits" >"$work/short.onnx"
+check 1 'onnx: [^ ]*/short\.onnx: byte [0-9]+, in [A-Za-z]+: ' run "$work/short.onnx" --device host:0
+
 # Shapes: free dimensions by input, by name, by the shape of a file.
 check 2 "batch.*'x' is free" run "$models/relu.onnx" --device host:0
 check 2 "width.*'x' is free" run "$models/relu.onnx" --device host:0 --shape batch=2
