@@ -24,7 +24,7 @@ struct chain {
 };
 
 struct result {
-    double host_ns_per_node;
+    double host_ns_per_node, done_ns_per_node;
     double syscalls_per_replay, allocations_per_replay;
     struct bw_graph_stats stats;
 };
@@ -105,12 +105,19 @@ static int compare_u64(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Replays are waited for outside the clock, so that a slow device does not count as host time. */
+static double median(uint64_t *values, uint32_t count)
+{
+    qsort(values, count, sizeof *values, compare_u64);
+    return (double)values[count / 2];
+}
+
+/* Two times per replay: until the call returns, which is the host's, and until the device is done. */
 static int chain_measure(struct chain *chain, uint32_t repeats, struct result *result, struct bw_err *err)
 {
     struct bw_sys *sys = bw_ctx_sys(bw_device_ctx(chain->device));
-    uint64_t *times_ns = calloc(repeats, sizeof *times_ns), calls = 0, allocations = 0;
-    if (!times_ns)
+    uint64_t *host_ns = calloc(2ull * repeats, sizeof *host_ns), *done_ns = host_ns + repeats;
+    uint64_t calls = 0, allocations = 0;
+    if (!host_ns)
         return bw_fail(err, -ENOMEM, "bench", "%u times", repeats);
     int rc = 0;
     for (uint32_t i = 0; i < repeats + WARM_UP && !rc; i++) {
@@ -120,19 +127,21 @@ static int chain_measure(struct chain *chain, uint32_t repeats, struct result *r
         rc = bw_linked_graph_replay(chain->linked, &replay, &ticket, err);
         uint64_t end_ns = sys->ops->clock_ns(sys);
         if (i >= WARM_UP) {
-            times_ns[i - WARM_UP] = end_ns - begin_ns;
+            host_ns[i - WARM_UP] = end_ns - begin_ns;
             calls += __atomic_load_n(&sys->calls, __ATOMIC_RELAXED) - calls_before;
             allocations += bw_bench_allocations() - allocations_before;
         }
         if (!rc)
             rc = bw_linked_graph_wait(chain->linked, ticket, err);
+        if (i >= WARM_UP)
+            done_ns[i - WARM_UP] = sys->ops->clock_ns(sys) - begin_ns;
     }
-    qsort(times_ns, repeats, sizeof *times_ns, compare_u64);
-    result->host_ns_per_node = (double)times_ns[repeats / 2] / chain->node_count;
+    result->host_ns_per_node = median(host_ns, repeats) / chain->node_count;
+    result->done_ns_per_node = median(done_ns, repeats) / chain->node_count;
     result->syscalls_per_replay = (double)calls / repeats;
     result->allocations_per_replay = (double)allocations / repeats;
     bw_linked_graph_stats(chain->linked, &result->stats);
-    free(times_ns);
+    free(host_ns);
     return rc;
 }
 
@@ -145,6 +154,7 @@ static void result_report(const struct chain *chain, const struct result *result
     cJSON_AddStringToObject(row, "device", name);
     cJSON_AddNumberToObject(row, "nodes", nodes);
     cJSON_AddNumberToObject(row, "host_ns_per_node", result->host_ns_per_node);
+    cJSON_AddNumberToObject(row, "done_ns_per_node", result->done_ns_per_node);
     cJSON_AddNumberToObject(row, "syscalls_per_replay", result->syscalls_per_replay);
     cJSON_AddNumberToObject(row, "allocations_per_replay", result->allocations_per_replay);
     cJSON_AddNumberToObject(row, "dwords_per_node", stats->dwords / nodes);
@@ -153,10 +163,10 @@ static void result_report(const struct chain *chain, const struct result *result
     cJSON_AddNumberToObject(row, "doorbells_per_replay", stats->doorbells);
     cJSON_AddItemToArray(rows, row);
     if (text)
-        bw_print(text, "%-28s %5u %10.1f %9.2f %7.2f %8.1f %6.2f %6.2f %6u\n", name, chain->node_count,
-                 result->host_ns_per_node, result->syscalls_per_replay, result->allocations_per_replay,
-                 stats->dwords / nodes, stats->waits / nodes, stats->cache_operations / nodes,
-                 stats->doorbells);
+        bw_print(text, "%-28s %5u %10.1f %10.1f %9.2f %7.2f %8.1f %6.2f %6.2f %6u\n", name, chain->node_count,
+                 result->host_ns_per_node, result->done_ns_per_node, result->syscalls_per_replay,
+                 result->allocations_per_replay, stats->dwords / nodes, stats->waits / nodes,
+                 stats->cache_operations / nodes, stats->doorbells);
 }
 
 int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err)
@@ -166,8 +176,8 @@ int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **docum
     uint32_t name_count = options->device_count ? options->device_count : 1;
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "results");
     if (options->text)
-        bw_print(options->text, "%-28s %5s %10s %9s %7s %8s %6s %6s %6s\n", "device", "nodes", "ns/node",
-                 "syscalls", "allocs", "dwords", "waits", "cache", "bells");
+        bw_print(options->text, "%-28s %5s %10s %10s %9s %7s %8s %6s %6s %6s\n", "device", "nodes", "ns/node",
+                 "done ns", "syscalls", "allocs", "dwords", "waits", "cache", "bells");
     int rc = 0;
     for (uint32_t i = 0; i < name_count && !rc; i++) {
         struct chain chain;

@@ -8,8 +8,9 @@ bw_install $bw_build_packages $bw_test_packages
 bash "$bw_root/scripts/fetch-models.sh" || true
 for preset in release asan tsan; do
   bw_build "$preset" >/dev/null
-  # ThreadSanitizer writes a file of its own, longer than the limit on files that these two set.
-  [ "$preset" = tsan ] && skip='^cli\.(cache|output)$' || skip='^$'
+  # ThreadSanitizer writes a file of its own, longer than the limit on files that cli.cache and cli.output set, and leaves
+  # 1.5 TiB of addresses, as much as the VRAM of cli.mock's eight GPUs.
+  [ "$preset" = tsan ] && skip='^cli\.(cache|mock|output)$' || skip='^$'
   (cd "$bw_root/build/$preset" && ctest --output-on-failure --timeout 3600 -E "$skip")
 done
 (cd "$bw_root/build/release" && BW_TEST_TIMER=1 ctest --output-on-failure --timeout 3600 -L 'unit|scenario')

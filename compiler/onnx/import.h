@@ -181,6 +181,8 @@ struct bw_onnx_ops {
     const struct bw_onnx_op *rows;
     uint32_t count;
 };
+/* The tables of the ops_*.c files, one after the other; NULL past the last. ops.c */
+const struct bw_onnx_ops *bw_onnx_ops_at(uint32_t index);
 /* The row for an op, or NULL. *known: some row has this name. ops.c */
 const struct bw_onnx_op *bw_onnx_op_find(struct bw_bytes domain, struct bw_bytes op_type, int64_t opset,
                                          bool *known);

@@ -12,6 +12,11 @@ static const struct bw_onnx_ops *const tables[] = {
     &bw_onnx_ops_sample,   &bw_onnx_ops_einsum, &bw_onnx_ops_string, &bw_onnx_ops_signal,
     &bw_onnx_ops_training, &bw_onnx_ops_random};
 
+const struct bw_onnx_ops *bw_onnx_ops_at(uint32_t index)
+{
+    return index < BW_COUNT_OF(tables) ? tables[index] : NULL;
+}
+
 static bool domain_matches(const struct bw_onnx_op *op, struct bw_bytes domain)
 {
     bool is_default = !domain.size_bytes || bw_onnx_equals(domain, "ai.onnx");
@@ -22,10 +27,11 @@ const struct bw_onnx_op *bw_onnx_op_find(struct bw_bytes domain, struct bw_bytes
                                          bool *known)
 {
     const struct bw_onnx_op *best = NULL;
+    const struct bw_onnx_ops *table;
     *known = false;
-    for (size_t t = 0; t < BW_COUNT_OF(tables); t++)
-        for (uint32_t i = 0; i < tables[t]->count; i++) {
-            const struct bw_onnx_op *op = &tables[t]->rows[i];
+    for (uint32_t t = 0; (table = bw_onnx_ops_at(t)); t++)
+        for (uint32_t i = 0; i < table->count; i++) {
+            const struct bw_onnx_op *op = &table->rows[i];
             if (!bw_onnx_equals(op_type, op->name) || !domain_matches(op, domain))
                 continue;
             *known = true;

@@ -314,7 +314,7 @@ static const struct bw_onnx_op rows[] = {
     {"Sum", 1, variadic, .binary = bw_tensor_add},
     {"Tan", 7, unary, .unary = bw_tensor_tan},
     {"Tanh", 1, unary, .unary = bw_tensor_tanh},
-    {"ThresholdedRelu", 1, .function = thresholded_relu},
+    {"ThresholdedRelu", 10, .function = thresholded_relu},
     {"Where", 9, .function = where},
     {"Xor", 1, binary, .binary = bw_tensor_xor},
 };

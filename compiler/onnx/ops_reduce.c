@@ -218,7 +218,7 @@ static int instance_normalization(struct bw_onnx_call *c)
     return bw_onnx_out(c, 0, bw_tensor_add(c->g, y, per_channel(c, bw_onnx_in(c, 2), rank)));
 }
 
-/* Scale and bias per channel (opset 21), or per group (18). */
+/* Scale and bias per channel. (Per group in opset 18, whose version ONNX has withdrawn.) */
 static int group_normalization(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1), bias = bw_onnx_in(c, 2), mean, inverse;
@@ -231,8 +231,7 @@ static int group_normalization(struct bw_onnx_call *c)
     int64_t split[] = {dims[0], groups, channels / groups, -1};
     bw_tensor y = normalized(c, bw_tensor_reshape(c->g, x, 4, split), 12, bw_onnx_float(c, "epsilon", 1e-5f),
                              &mean, &inverse);
-    bool grouped = c->opset < 21;
-    int64_t affine[] = {1, groups, grouped ? 1 : channels / groups, 1};
+    int64_t affine[] = {1, groups, channels / groups, 1};
     y = bw_tensor_mul(c->g, y, bw_tensor_reshape(c->g, scale, 4, affine));
     y = bw_tensor_add(c->g, y, bw_tensor_reshape(c->g, bias, 4, affine));
     return bw_onnx_out(c, 0, bw_tensor_reshape(c->g, y, rank, dims));
@@ -377,7 +376,7 @@ static const struct bw_onnx_op rows[] = {
     {"ArgMin", 1, arg_extreme, .variant = 1},
     {"BatchNormalization", 1, .function = batch_normalization},
     {"CumSum", 11, .function = cumsum},
-    {"GroupNormalization", 18, .function = group_normalization},
+    {"GroupNormalization", 21, .function = group_normalization},
     {"Hardmax", 1, .function = hardmax},
     {"InstanceNormalization", 1, .function = instance_normalization},
     {"LRN", 1, .function = lrn},

@@ -65,7 +65,7 @@ check 0 '' disasm --arch gfx1100 "$work/empty" --json
 document disasm
 check 0 '' bench launch --nodes 5 --repeats 1 --json
 document bench
-has device nodes host_ns_per_node syscalls_per_replay allocations_per_replay dwords_per_node waits_per_node cache_ops_per_node doorbells_per_replay
+has device nodes host_ns_per_node done_ns_per_node syscalls_per_replay allocations_per_replay dwords_per_node waits_per_node cache_ops_per_node doorbells_per_replay
 check 0 '' bench copy -b 4K -e 4K --repeats 1 --json
 document bench
 has from to size_bytes gb_per_s memcpy_gb_per_s

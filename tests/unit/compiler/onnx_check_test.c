@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "compiler/onnx/ops.h"
 #include "compiler/onnx/schema.h"
 #include "tests/check.h"
 #include "tests/unit/compiler/onnx_writer.h"
@@ -340,13 +341,18 @@ static void attributes_of_two_minds(void)
 }
 
 /* The table itself: ordered, so that it can be searched, and every row can be read to its end. */
+static struct bw_bytes bytes_of(const char *text)
+{
+    return (struct bw_bytes){(const uint8_t *)text, strlen(text)};
+}
+
 static void table_of_ops(void)
 {
     const struct bw_onnx_schemas *table = &bw_onnx_schema_table;
     BW_TRUE(table->count > 500);
     for (uint32_t i = 0; i < table->count; i++) {
         const struct bw_onnx_schema *row = &table->rows[i], *before = i ? row - 1 : NULL;
-        struct bw_bytes op = {(const uint8_t *)row->op, strlen(row->op)};
+        struct bw_bytes op = bytes_of(row->op);
         struct bw_onnx_word word;
         bool known, fine = true;
         if (before) {
@@ -362,8 +368,35 @@ static void table_of_ops(void)
             printf("      row %u: %s\n", i, row->op);
     }
     bool known = true;
-    struct bw_bytes none = {(const uint8_t *)"Zzz", 3};
-    BW_TRUE(!bw_onnx_schema_find(none, 13, &known) && !known);
+    BW_TRUE(!bw_onnx_schema_find(bytes_of("Zzz"), 13, &known) && !known);
+}
+
+/* An op without a schema would take any node of its name. */
+static void every_op_has_a_schema(void)
+{
+    const struct bw_onnx_ops *table;
+    bool known;
+    for (uint32_t t = 0; (table = bw_onnx_ops_at(t)); t++)
+        for (uint32_t i = 0; i < table->count; i++) {
+            const struct bw_onnx_op *op = &table->rows[i];
+            const struct bw_onnx_schema *schema =
+                bw_onnx_schema_find(bytes_of(op->name), op->first_opset, &known);
+            if (!BW_TRUE(schema && schema->inputs))
+                printf("      %s of opset %lld\n", op->name, (long long)op->first_opset);
+        }
+}
+
+/* Nor is there a schema of an op that no table has. */
+static void every_schema_has_an_op(void)
+{
+    for (uint32_t i = 0; i < bw_onnx_schema_table.count; i++) {
+        const struct bw_onnx_schema *schema = &bw_onnx_schema_table.rows[i];
+        bool known, training;
+        bw_onnx_op_find(bytes_of(""), bytes_of(schema->op), schema->since, &known);
+        bw_onnx_op_find(bytes_of("ai.onnx.preview.training"), bytes_of(schema->op), schema->since, &training);
+        if (!BW_TRUE(known || training))
+            printf("      %s\n", schema->op);
+    }
 }
 
 /* ---- types ---- */
@@ -598,7 +631,8 @@ BW_TEST_MAIN("onnx_check", {"names_of_values", names_of_values},
              {"names_in_branches", names_in_branches}, {"versions", versions},
              {"inputs_and_outputs_of_ops", inputs_and_outputs_of_ops},
              {"attributes_of_ops", attributes_of_ops}, {"attributes_of_two_minds", attributes_of_two_minds},
-             {"table_of_ops", table_of_ops}, {"types_that_ops_take", types_that_ops_take},
+             {"table_of_ops", table_of_ops}, {"every_op_has_a_schema", every_op_has_a_schema},
+             {"every_schema_has_an_op", every_schema_has_an_op}, {"types_that_ops_take", types_that_ops_take},
              {"declared_types", declared_types}, {"declared_twice", declared_twice},
              {"branches_of_if", branches_of_if}, {"bodies_of_loop", bodies_of_loop},
              {"bodies_of_scan", bodies_of_scan}, {"calls_of_functions", calls_of_functions})

@@ -9,42 +9,92 @@
 #include "drivers/amd/packet.h"
 #include "tests/check.h"
 
-/* Words of the line "name: ..." in tests/golden/amd/<file>; 0 when there is none. */
-static inline uint32_t golden_read(const char *file, const char *name, uint32_t *words, uint32_t words_max)
+enum { GOLDEN_LINES_MAX = 64, GOLDEN_WORDS_MAX = 16 };
+
+/* tests/golden/amd/<file>: lines "name: words", each of which a test must use. */
+struct golden {
+    const char *file;
+    struct golden_line {
+        char name[40];
+        uint32_t words[GOLDEN_WORDS_MAX], word_count;
+        bool used;
+    } lines[GOLDEN_LINES_MAX];
+    uint32_t line_count;
+};
+
+static inline void golden_line_read(struct golden_line *line, const char *text)
 {
-    char path[512], line[1024];
+    const char *colon = strchr(text, ':');
+    char *end;
+    if (!BW_TRUE(colon && (size_t)(colon - text) < sizeof line->name))
+        return;
+    snprintf(line->name, sizeof line->name, "%.*s", (int)(colon - text), text);
+    for (const char *at = colon + 1; BW_TRUE(line->word_count <= GOLDEN_WORDS_MAX); at = end) {
+        unsigned long word = strtoul(at, &end, 16);
+        if (end == at)
+            break;
+        if (line->word_count < GOLDEN_WORDS_MAX)
+            line->words[line->word_count] = (uint32_t)word;
+        line->word_count++;
+    }
+}
+
+static inline void golden_load(struct golden *golden, const char *file)
+{
+    char path[512], text[1024];
+    *golden = (struct golden){.file = file};
     snprintf(path, sizeof path, "%s/tests/golden/amd/%s", BW_SOURCE_DIR, file);
     FILE *stream = fopen(path, "r");
-    uint32_t count = 0;
-    size_t name_length = strlen(name);
-    while (stream && fgets(line, sizeof line, stream)) {
-        if (strncmp(line, name, name_length) != 0 || line[name_length] != ':')
-            continue;
-        char *at = line + name_length + 1, *end;
-        for (; count < words_max; at = end) {
-            unsigned long word = strtoul(at, &end, 16);
-            if (end == at)
-                break;
-            words[count++] = (uint32_t)word;
-        }
-    }
+    while (BW_TRUE(stream != NULL) && fgets(text, sizeof text, stream))
+        if (text[0] != '#' && BW_TRUE(golden->line_count < GOLDEN_LINES_MAX))
+            golden_line_read(&golden->lines[golden->line_count++], text);
     if (stream)
         fclose(stream);
-    return count;
+}
+
+/* The line's words, used now; NULL when there is none. */
+static inline const struct golden_line *golden_use(struct golden *golden, const char *name)
+{
+    for (uint32_t i = 0; i < golden->line_count; i++)
+        if (strcmp(golden->lines[i].name, name) == 0) {
+            golden->lines[i].used = true;
+            return &golden->lines[i];
+        }
+    BW_TRUE(!"golden line");
+    printf("      %s has no line \"%s\"\n", golden->file, name);
+    return NULL;
 }
 
 /* What the builder appended since `first` equals the golden line. */
-static inline void golden_check(const char *file, const char *name, const struct bw_encoder *encoder,
+static inline void golden_check(struct golden *golden, const char *name, const struct bw_encoder *encoder,
                                 uint32_t first)
 {
-    uint32_t words[64], count = golden_read(file, name, words, 64);
-    if (!BW_TRUE(count > 0) || !BW_EQ(encoder->count - first, count)) {
+    const struct golden_line *line = golden_use(golden, name);
+    if (!line || !BW_EQ(encoder->count - first, line->word_count)) {
         printf("      golden line \"%s\"\n", name);
         return;
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (!BW_EQ(encoder->words[first + i], words[i]))
+    for (uint32_t i = 0; i < line->word_count; i++)
+        if (!BW_EQ(encoder->words[first + i], line->words[i]))
             printf("      golden line \"%s\", word %u\n", name, i);
+}
+
+/* Each line was used, and each packet of the table has one: `has` says whether a line is of a packet. */
+static inline void
+golden_is_complete(const struct golden *golden, const struct bw_amd_packet *packets, uint32_t packet_count,
+                   bool (*has)(const struct bw_amd_packet *packet, const struct golden_line *line))
+{
+    for (uint32_t i = 0; i < golden->line_count; i++)
+        if (!BW_TRUE(golden->lines[i].used))
+            printf("      no test uses line \"%s\" of %s\n", golden->lines[i].name, golden->file);
+    for (uint32_t p = 0; p < packet_count; p++) {
+        bool found = false;
+        for (uint32_t i = 0; i < golden->line_count && !found; i++)
+            found = has(&packets[p], &golden->lines[i]);
+        if (!BW_TRUE(found))
+            printf("      %s has no line of %s, %u words\n", golden->file, packets[p].name,
+                   packets[p].word_count);
+    }
 }
 
 /* Random values of every field of the packet that fit. */

@@ -8,15 +8,26 @@
 #define A bw_operand_constant(0x7f1122334450)
 #define B bw_operand_constant(0x123456789a8)
 
+static bool line_is_of(const struct bw_amd_packet *packet, const struct golden_line *line)
+{
+    struct bw_amd_decoded decoded;
+    bw_amd_pm4_decode(packet->generations & -packet->generations, line->words, line->word_count, &decoded);
+    return decoded.packet == packet && !decoded.problem[0];
+}
+
 static void words_are_golden(void)
 {
+    struct golden golden;
     struct bw_encoder e = {0};
+    uint32_t packet_count;
+    const struct bw_amd_packet *packets = bw_amd_pm4_packets(&packet_count);
+    golden_load(&golden, "pm4.txt");
     const struct bw_operand groups[3] = {bw_operand_constant(7), bw_operand_constant(8),
                                          bw_operand_constant(9)};
     const uint32_t program[] = {0x11223344, 0x5566}, uconfig[] = {0xcafe}, data[] = {1, 2};
     uint32_t first = 0;
-#define GOLDEN(name)                          \
-    golden_check("pm4.txt", name, &e, first); \
+#define GOLDEN(name)                        \
+    golden_check(&golden, name, &e, first); \
     first = e.count
     bw_amd_pm4_set_sh_reg(&e, BW_AMD_COMPUTE_PGM_LO, program, 2);
     GOLDEN("set_sh_reg");
@@ -61,6 +72,14 @@ static void words_are_golden(void)
     GOLDEN("indirect_buffer");
     BW_EQ(e.packets, 15);
     BW_EQ(e.cache_operations, 2);
+    bw_amd_pm4_acquire_mem(&e, BW_AMD_PM4_COHER,
+                           BW_AMD_CACHE_INVALIDATE | BW_AMD_CACHE_WRITE_BACK | BW_AMD_CACHE_CODE);
+    GOLDEN("acquire_all_gfx9");
+    bw_amd_pm4_release_mem(&e, BW_AMD_PM4_COHER,
+                           &(struct bw_amd_release){BW_AMD_CACHE_WRITE_BACK, BW_AMD_RELEASE_DATA_64,
+                                                    BW_AMD_RELEASE_INTERRUPT_AFTER_WRITE, A, B, 42});
+    GOLDEN("release_signal_gfx9");
+    golden_is_complete(&golden, packets, packet_count, line_is_of);
     bw_encoder_free(&e);
 }
 

@@ -7,13 +7,24 @@
 #define A bw_operand_constant(0x7f1122334450)
 #define B bw_operand_constant(0x123456789a8)
 
+static bool line_is_of(const struct bw_amd_packet *packet, const struct golden_line *line)
+{
+    struct bw_amd_decoded decoded;
+    bw_amd_sdma_decode(packet->generations & -packet->generations, line->words, line->word_count, &decoded);
+    return decoded.packet == packet && !decoded.problem[0];
+}
+
 static void words_are_golden(void)
 {
+    struct golden golden;
     struct bw_encoder e = {0};
+    uint32_t packet_count;
+    const struct bw_amd_packet *packets = bw_amd_sdma_packets(&packet_count);
+    golden_load(&golden, "sdma.txt");
     const uint32_t data[] = {5, 6};
     uint32_t first = 0;
-#define GOLDEN(name)                           \
-    golden_check("sdma.txt", name, &e, first); \
+#define GOLDEN(name)                        \
+    golden_check(&golden, name, &e, first); \
     first = e.count
     bw_amd_sdma_copy_linear(&e, BW_AMD_SDMA_5, B, A, 1000);
     GOLDEN("copy_linear");
@@ -36,6 +47,13 @@ static void words_are_golden(void)
     for (int i = 0; i < BW_AMD_SDMA_IB_PACKET_WORDS; i++)
         bw_encoder_word(&e, ib[i]);
     GOLDEN("indirect");
+    bw_amd_sdma_copy_linear(&e, BW_AMD_SDMA_4, B, A, 1000);
+    GOLDEN("copy_linear_v4");
+    bw_amd_sdma_const_fill(&e, BW_AMD_SDMA_4, A, 0xabcd, 4096);
+    GOLDEN("const_fill_v4");
+    bw_amd_sdma_fence(&e, BW_AMD_SDMA_4, A, bw_operand_constant(0x77), 0);
+    GOLDEN("fence_v4");
+    golden_is_complete(&golden, packets, packet_count, line_is_of);
     bw_encoder_free(&e);
 }
 
