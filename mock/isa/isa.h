@@ -89,10 +89,11 @@ struct bw_isa_control {
     _Atomic uint32_t stop;          /* set to end the dispatch early */
     _Atomic uint64_t waves_retired; /* progress */
     _Atomic uint64_t instructions;  /* wave-instructions executed, added in batches */
-    /* The place last told, read by bw_isa_place_read. Words, since writer and readers do not wait for each
-     * other; odd serial: being written. */
+    /* The places last told, in turn, read by bw_isa_place_read. Words, since writer and readers do not wait
+     * for each other: place_serial is twice the number of those told, odd while the next is written, over
+     * the older of the two. */
     _Atomic uint32_t place_serial;
-    _Atomic uint32_t place[BW_ISA_PLACE_WORDS];
+    _Atomic uint32_t place[2][BW_ISA_PLACE_WORDS];
 };
 
 /* The group of the running dispatch that was last seen to use its turn without ending: with nothing retired

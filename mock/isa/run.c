@@ -163,22 +163,26 @@ static void tell_place(struct bw_run *run, const struct bw_group *group)
         return;
     memcpy(words, &place, sizeof words);
     for (unsigned i = 0; i < BW_ISA_PLACE_WORDS; i++)
-        atomic_store(&control->place[i], words[i]);
+        atomic_store(&control->place[(serial / 2 + 1) % 2][i], words[i]);
     atomic_store(&control->place_serial, serial + 2);
 }
 
+/* The place told last stays whole until the next but one is begun, so that a writer which the system keeps
+ * from going on stops no reader. */
 bool bw_isa_place_read(struct bw_isa_control *control, struct bw_isa_place *place)
 {
-    enum { TRIES = 1000 }; /* a writer stores nine words */
+    enum { TRIES = 1000 }; /* each time two places were told while this one was read */
     uint32_t words[BW_ISA_PLACE_WORDS];
     for (int i = 0; i < TRIES; i++) {
-        uint32_t serial = atomic_load(&control->place_serial);
+        uint32_t told = atomic_load(&control->place_serial) / 2;
+        if (told == 0)
+            return false;
         for (unsigned k = 0; k < BW_ISA_PLACE_WORDS; k++)
-            words[k] = atomic_load(&control->place[k]);
-        if (serial % 2 || serial != atomic_load(&control->place_serial))
+            words[k] = atomic_load(&control->place[told % 2][k]);
+        if (atomic_load(&control->place_serial) - 2 * told > 2)
             continue;
         memcpy(place, words, sizeof *place);
-        return serial != 0;
+        return true;
     }
     return false;
 }

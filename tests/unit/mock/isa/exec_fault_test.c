@@ -470,6 +470,42 @@ static void test_stopped_from_outside(void)
     exec_machine_free(&machine);
 }
 
+/* Once a place was told, one can be read at any time, however often the waves tell theirs. */
+static void *look_often(void *argument)
+{
+    enum { LOOKS = 200000 };
+    struct bw_isa_control *control = argument;
+    struct bw_isa_place place;
+    struct timespec wait = {.tv_nsec = 100000};
+    unsigned missed = 0;
+    while (!bw_isa_place_read(control, &place))
+        nanosleep(&wait, NULL);
+    for (unsigned i = 0; i < LOOKS; i++)
+        missed += !bw_isa_place_read(control, &place) || place.group[0] >= 3 || place.wave != 0 ||
+                  place.live != 1 || place.pc < EXEC_BASE + EXEC_CODE ||
+                  place.pc >= EXEC_BASE + EXEC_CODE + 8;
+    atomic_store(&control->stop, 1);
+    return (void *)(uintptr_t)missed;
+}
+
+static void test_place_is_told(void)
+{
+    static const uint32_t sleeper[] = {0xbf830001 /* s_sleep 1 */, 0xbfa0fffe /* s_branch to it */};
+    pthread_t thread;
+    void *missed = NULL;
+    if (!BEGIN(2, sleeper, 0))
+        return;
+    machine.dispatch.group_count[0] = 3;
+    memset(&machine.control, 0, sizeof machine.control);
+    if (!BW_EQ(pthread_create(&thread, NULL, look_often, &machine.control), 0))
+        return;
+    bw_isa_run(machine.isa, machine.pool, &machine.dispatch, &machine.control, &machine.result);
+    pthread_join(thread, &missed);
+    BW_EQ((uintptr_t)missed, 0);
+    BW_EQ(machine.result.status, BW_ISA_STOPPED);
+    exec_machine_free(&machine);
+}
+
 /* The lowest group that fails is the one that is told of, whatever the number of threads. */
 static void test_first_fault(void)
 {
@@ -496,4 +532,5 @@ BW_TEST_MAIN("isa exec faults", {"groups that wait for later ones", test_groups_
              {"what compute does not have is named", test_refused_by_name},
              {"the edge of a mapping", test_edge}, {"very many calls", test_many_calls},
              {"stopped from outside", test_stopped_from_outside},
+             {"where a group stands is told", test_place_is_told},
              {"the first fault is told", test_first_fault})
