@@ -8,6 +8,8 @@
 
 #include <bellwire/text.h>
 
+#include "base/text.h"
+
 enum {
     LINE_BYTES = sizeof(struct bw_err) + 200
 }; /* all texts of a struct bw_err and what stands between them */
@@ -15,20 +17,6 @@ enum {
 static void copy_text(char *to, size_t to_size, const char *from)
 {
     snprintf(to, to_size, "%s", from ? from : "");
-}
-
-/* What does not fit ends with "...", so that half a path is not taken for a path. */
-__attribute__((format(printf, 3, 0))) static void format_text(char *to, size_t to_size, const char *format,
-                                                              va_list args)
-{
-    static const char cut[] = "...";
-    int length = vsnprintf(to, to_size, format, args);
-    if (length < 0 || (size_t)length < to_size)
-        return;
-    size_t end = to_size - sizeof cut;
-    while (end && ((unsigned char)to[end] & 0xc0) == 0x80) /* not within a character of UTF-8 */
-        end--;
-    memcpy(to + end, cut, sizeof cut);
 }
 
 int bw_fail(struct bw_err *err, int code, const char *subsystem, const char *what_format, ...)
@@ -41,19 +29,19 @@ int bw_fail(struct bw_err *err, int code, const char *subsystem, const char *wha
     copy_text(err->subsystem, sizeof err->subsystem, subsystem);
     va_list args;
     va_start(args, what_format);
-    format_text(err->what, sizeof err->what, what_format, args);
+    bw_text_fit_v(err->what, sizeof err->what, what_format, args);
     va_end(args);
     return code;
 }
 
-#define FORMAT_INTO(field)                              \
-    do {                                                \
-        if (!err)                                       \
-            return;                                     \
-        va_list args;                                   \
-        va_start(args, format);                         \
-        format_text(field, sizeof field, format, args); \
-        va_end(args);                                   \
+#define FORMAT_INTO(field)                                \
+    do {                                                  \
+        if (!err)                                         \
+            return;                                       \
+        va_list args;                                     \
+        va_start(args, format);                           \
+        bw_text_fit_v(field, sizeof field, format, args); \
+        va_end(args);                                     \
     } while (0)
 
 void bw_err_expected(struct bw_err *err, const char *format, ...)

@@ -58,3 +58,23 @@ void bw_text_free(struct bw_text *text)
     free(text->data);
     memset(text, 0, sizeof *text);
 }
+
+void bw_text_fit_v(char *to, size_t to_size, const char *format, va_list arguments)
+{
+    static const char cut[] = "...";
+    int length = vsnprintf(to, to_size, format, arguments);
+    if (length < 0 || (size_t)length < to_size)
+        return;
+    size_t end = to_size - sizeof cut;
+    while (end && ((unsigned char)to[end] & 0xc0) == 0x80) /* not within a character of UTF-8 */
+        end--;
+    memcpy(to + end, cut, sizeof cut);
+}
+
+void bw_text_fit(char *to, size_t to_size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    bw_text_fit_v(to, to_size, format, arguments);
+    va_end(arguments);
+}

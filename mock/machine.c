@@ -30,7 +30,7 @@ int bw_mock_refuse(struct bw_mock *machine, int code, const char *format, ...)
     char text[BW_MOCK_ERROR_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    bw_text_fit_v(text, sizeof text, format, arguments);
     va_end(arguments);
     bw_mock_error_set(machine, "%s", text);
     return code;

@@ -168,7 +168,7 @@ void bw_amd_upload_close(struct bw_amd_device *device);
 /* look.c: what a queue is at. */
 struct bw_amd_look {
     char name[32];      /* "compute queue 0" */
-    char work[96];      /* what may be running: "kernel add", "copy of 64 bytes to 0x...", or empty */
+    char work[160];     /* what may be running: "kernel add", "copy of 64 bytes to 0x...", or empty */
     uint64_t pc_offset; /* of view.pc in the kernel, where that is known */
     bool open;          /* something of its work is not proved done */
     bool told;          /* the interface said all of view; else only view.waits means something */

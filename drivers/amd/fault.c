@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "drivers/amd/device.h"
 
 static const char subsystem[] = "amd";
@@ -11,16 +12,17 @@ static const char subsystem[] = "amd";
 /* What is to blame: the queue that is known to have failed; else those that have something under way and wait
  * for nobody. */
 struct blame {
-    char text[112]; /* "compute queue 0, kernel add: ", or "" */
+    char text[200]; /* "compute queue 0, kernel add: ", or "" */
     struct bw_queue_view view;
     bool known;
 };
 
 static void blame_add(struct blame *blame, const struct bw_amd_look *look)
 {
-    size_t length = strlen(blame->text);
-    snprintf(blame->text + length, sizeof blame->text - length, "%s%s%s%s", length ? ", or " : "", look->name,
-             look->work[0] ? ", " : "", look->work);
+    char before[sizeof blame->text];
+    memcpy(before, blame->text, sizeof before);
+    bw_text_fit(blame->text, sizeof blame->text, "%s%s%s%s%s", before, before[0] ? ", or " : "", look->name,
+                look->work[0] ? ", " : "", look->work);
 }
 
 static void blame_queue(struct blame *blame, struct bw_amd_queue *queue)

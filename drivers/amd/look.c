@@ -235,17 +235,16 @@ static void walk_queue(struct walk *walk, const struct bw_amd_queue *queue)
 
 static void print_work(const struct walk *walk, char *text, size_t size)
 {
-    size_t length = 0;
-    text[0] = 0;
-    for (uint32_t i = 0; i < walk->kernel_count && length < size; i++)
-        length += (size_t)snprintf(text + length, size - length, "%s%s", i ? " or " : "kernel ",
-                                   walk->kernels[i]->base.info.name);
-    if (walk->copy_count && length < size)
-        length += (size_t)snprintf(text + length, size - length, "copy of %" PRIu64 " bytes to 0x%" PRIx64,
-                                   walk->copy_bytes, walk->copy_target);
+    struct bw_text line = {0};
+    for (uint32_t i = 0; i < walk->kernel_count; i++)
+        bw_text_add(&line, "%s%s", i ? " or " : "kernel ", walk->kernels[i]->base.info.name);
+    if (walk->copy_count)
+        bw_text_add(&line, "copy of %" PRIu64 " bytes to 0x%" PRIx64, walk->copy_bytes, walk->copy_target);
     uint32_t more = walk->more + (walk->copy_count ? walk->copy_count - 1 : 0);
-    if (more && length < size)
-        snprintf(text + length, size - length, " or %u more", more);
+    if (more)
+        bw_text_add(&line, " or %u more", more);
+    bw_text_fit(text, size, "%s", bw_text_string(&line));
+    bw_text_free(&line);
 }
 
 void bw_amd_queue_look_locked(struct bw_amd_queue *queue, struct bw_amd_look *look)
@@ -262,7 +261,7 @@ void bw_amd_queue_look_locked(struct bw_amd_queue *queue, struct bw_amd_look *lo
     look->open = walk.kernel_count || walk.copy_count;
     const struct bw_amd_kernel *kernel = look->view.pc ? kernel_around(device, look->view.pc) : NULL;
     if (kernel) {
-        snprintf(look->work, sizeof look->work, "kernel %s", kernel->base.info.name);
+        bw_text_fit(look->work, sizeof look->work, "kernel %s", kernel->base.info.name);
         look->pc_offset = look->view.pc - kernel->entry_va;
     } else {
         print_work(&walk, look->work, sizeof look->work);
@@ -287,7 +286,7 @@ int bw_amd_queue_look(struct bw_queue *base, struct bw_queue_view *view)
         bw_text_add(&text, " + 0x%" PRIx64, look.pc_offset);
     bw_text_add(&text, "%s%s", text.length && look.view.text[0] ? ", " : "", look.view.text);
     *view = look.view;
-    snprintf(view->text, sizeof view->text, "%s", bw_text_string(&text));
+    bw_text_fit(view->text, sizeof view->text, "%s", bw_text_string(&text));
     bw_text_free(&text);
     return 0;
 }

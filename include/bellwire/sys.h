@@ -61,7 +61,7 @@ struct bw_queue_view {
     bool has_va;
     bool failed;    /* on something of its own */
     bool waits;     /* at a packet, for memory that somebody else is to write */
-    char text[256]; /* where it is, what it waits for or what it failed on: "mec queue 1: ..." */
+    char text[400]; /* where it is, what it waits for or what it failed on: "mec queue 1: ..." */
 };
 
 /* Everything returns 0 (or a count) or -errno; EINTR is retried inside against the caller's deadline where

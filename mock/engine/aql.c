@@ -3,6 +3,7 @@
  * hsa_ven_amd_aqlprofile). What the packet processor makes of a kernel descriptor: LLVM AMDGPUUsage, "Kernel
  * Descriptor" and "Initial Kernel Execution State". */
 #include "mock/engine/aql.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static enum bw_mock_queue_progress fail(struct bw_mock_aql *packet, const char *
     char text[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    bw_text_fit_v(text, sizeof text, format, arguments);
     va_end(arguments);
     return bw_mock_queue_fail(packet->queue, "AQL packet %llu: %s", (unsigned long long)packet->queue->read,
                               text);

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "mock/engine/dispatch.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ __attribute__((format(printf, 3, 4))) static bool refuse(char *text, size_t size
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, size, format, arguments);
+    bw_text_fit_v(text, size, format, arguments);
     va_end(arguments);
     return true;
 }

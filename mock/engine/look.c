@@ -82,6 +82,6 @@ void bw_mock_queue_look(struct bw_mock_queue *queue, struct bw_queue_view *view)
         look_at_kernel(queue, view, &text);
     else
         look_at_pointers(queue, &text);
-    snprintf(view->text, sizeof view->text, "%s", bw_text_string(&text));
+    bw_text_fit(view->text, sizeof view->text, "%s", bw_text_string(&text));
     bw_text_free(&text);
 }

@@ -1,4 +1,5 @@
 #include "mock/engine/queue.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -88,7 +89,7 @@ __attribute__((format(printf, 2, 3))) static void set_text(struct bw_mock_queue 
     va_list arguments;
     va_start(arguments, format);
     pthread_mutex_lock(&queue->machine->error_lock);
-    vsnprintf(queue->text, sizeof queue->text, format, arguments);
+    bw_text_fit_v(queue->text, sizeof queue->text, format, arguments);
     pthread_mutex_unlock(&queue->machine->error_lock);
     va_end(arguments);
 }
@@ -100,7 +101,7 @@ enum bw_mock_queue_progress bw_mock_queue_block(struct bw_mock_queue *queue, con
     if (queue->again) /* said already */
         return BW_MOCK_QUEUE_BLOCKED;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    bw_text_fit_v(text, sizeof text, format, arguments);
     va_end(arguments);
     set_text(queue, "%s", text);
     atomic_store(&queue->waits, true);
@@ -132,7 +133,7 @@ enum bw_mock_queue_progress bw_mock_queue_packet_fail(struct bw_mock_queue *queu
                                                       const char *format, va_list arguments)
 {
     char place[64], text[256];
-    vsnprintf(text, sizeof text, format, arguments);
+    bw_text_fit_v(text, sizeof text, format, arguments);
     bw_mock_queue_place(queue, place, sizeof place);
     return bw_mock_queue_fail(queue, "%s at %s: %s", name, place, text);
 }
@@ -333,7 +334,7 @@ enum bw_mock_queue_progress bw_mock_queue_fail(struct bw_mock_queue *queue, cons
     char text[BW_MOCK_ERROR_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    bw_text_fit_v(text, sizeof text, format, arguments);
     va_end(arguments);
     stop_queue(queue, BW_MOCK_QUEUE_FAILED);
     set_text(queue, "%s", text);

@@ -108,7 +108,7 @@ struct bw_isa_result {
     uint32_t group[3], wave, lane;
     uint64_t instructions; /* wave-instructions executed */
     uint64_t waves;        /* waves started */
-    char text[160];        /* disassembly or reason, for people */
+    char text[192];        /* disassembly or reason, for people */
 };
 
 struct bw_isa_pool; /* worker threads, reused over dispatches */

@@ -350,7 +350,7 @@ static void take_back(struct bw_isa_pool *pool)
 static void refuse(struct bw_isa_result *result, const char *text)
 {
     result->status = BW_ISA_BAD_DISPATCH;
-    snprintf(result->text, sizeof result->text, "%s", text);
+    bw_text_fit(result->text, sizeof result->text, "%s", text);
 }
 
 static void report(struct bw_run *run, struct bw_isa_result *result)
@@ -367,7 +367,7 @@ static void report(struct bw_run *run, struct bw_isa_result *result)
         result->lane = run->fault.lane;
         result->wave = run->fault_wave;
         memcpy(result->group, group.id, sizeof result->group);
-        snprintf(result->text, sizeof result->text, "%s", run->fault.text);
+        bw_text_fit(result->text, sizeof result->text, "%s", run->fault.text);
     } else if (atomic_load(&run->out_of_memory)) {
         refuse(result, "out of memory for the waves");
     } else {

@@ -62,7 +62,7 @@ static void describe(struct bw_worker *worker, uint64_t pc, const char *prefix, 
         memcpy(&word, code, 4);
         bw_text_add(&line, "no instruction: 0x%08x", word);
     }
-    snprintf(text, text_bytes, "%s%s", prefix, bw_text_string(&line));
+    bw_text_fit(text, text_bytes, "%s%s", prefix, bw_text_string(&line));
     bw_text_free(&line);
 }
 
@@ -90,10 +90,11 @@ void bw_wave_explain(struct bw_wave *wave, const char *format, ...)
     char text[sizeof fault->text];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
+    bw_text_fit_v(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (length >= 0 && (size_t)length < sizeof text)
-        snprintf(text + length, sizeof text - (size_t)length, "%s", fault->text);
+    size_t length = strlen(text);
+    if (length + sizeof "..." < sizeof text)
+        bw_text_fit(text + length, sizeof text - length, "%s", fault->text);
     memcpy(fault->text, text, sizeof text);
 }
 

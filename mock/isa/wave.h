@@ -140,7 +140,7 @@ struct bw_fault {
     enum bw_isa_status status;
     uint64_t pc, va;
     uint32_t access, lane;
-    char text[128];
+    char text[192];
 };
 
 struct bw_worker {

@@ -52,6 +52,10 @@
 	global_store_b32 v0, v1, s[2:3]
 	endkernel past_end
 
+	kernel beyond_scratch                   ; has none
+	scratch_store_b32 off, v0, off offset:4000
+	endkernel beyond_scratch
+
 	kernel illegal
 	.long	0xffffffff
 	endkernel illegal
@@ -72,6 +76,7 @@ amdhsa.kernels:
   - { .name: wild, .symbol: wild.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: null, .symbol: null.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: past_end, .symbol: past_end.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
+  - { .name: beyond_scratch, .symbol: beyond_scratch.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: illegal, .symbol: illegal.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: store_item, .symbol: store_item.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
 ...

@@ -23,6 +23,7 @@ BW_WAIT_MS=1000 run 4 'compute queue 0: kernel endless: .*after [0-9]{4,}\.[0-9]
 run 4 'compute queue 0, kernel wild: memory fault at 0x123400005678 .not mapped.: observed no buffer is near' wild --arg buf:64K
 run 4 'kernel null: memory fault at 0x0 .*null address' null --arg buf:64K
 run 4 'kernel past_end: .*observed 16 bytes past the end of a 65536-byte buffer at 0x' past_end --arg buf:64K
+run 4 'kernel beyond_scratch: .*: scratch_store_b32 off, v0, off offset:4000$' beyond_scratch --arg buf:64K
 run 4 'kernel illegal: ' illegal --arg buf:64K
 run 1 'expected 1, observed 0.*its arguments: 0 p buffer' store_item
 BW_MOCK_FAULTS=doorbell:drop BW_WAIT_MS=500 run 4 \

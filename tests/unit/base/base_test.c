@@ -1,4 +1,5 @@
-/* Goal: the containers that everything stands on behave, also at their edges, checked against plain models. */
+/* Goal: the containers that everything stands on behave, also at their edges, checked against plain models.
+ */
 #include <bellwire/err.h>
 
 #include <errno.h>
@@ -145,8 +146,23 @@ static void bits_at_their_edges(void)
     BW_EQ(bw_is_pow2(1ull << 63), 1);
 }
 
+static void text_that_does_not_fit_says_so(void)
+{
+    char text[8];
+    bw_text_fit(text, sizeof text, "%u", 1234567);
+    BW_STR(text, "1234567");
+    bw_text_fit(text, sizeof text, "%u", 12345678);
+    BW_STR(text, "1234...");
+    bw_text_fit(text, sizeof text, "123\xc3\xa4%s", "more"); /* within the two bytes of a letter */
+    BW_STR(text, "123...");
+    bw_text_fit(text, 4, "%s", "12345");
+    BW_STR(text, "...");
+}
+
 BW_TEST_MAIN("base", {"err_line_names_everything", err_line_names_everything},
              {"err_text_is_cut_not_overrun", err_text_is_cut_not_overrun},
              {"arena_memory_is_zero_aligned_and_disjoint", arena_memory_is_zero_aligned_and_disjoint},
              {"map_agrees_with_a_plain_table", map_agrees_with_a_plain_table},
-             {"vec_and_text_grow", vec_and_text_grow}, {"bits_at_their_edges", bits_at_their_edges})
+             {"vec_and_text_grow", vec_and_text_grow},
+             {"text_that_does_not_fit_says_so", text_that_does_not_fit_says_so},
+             {"bits_at_their_edges", bits_at_their_edges})
