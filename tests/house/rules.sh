@@ -47,6 +47,27 @@ complain "the environment is read at the edge only (hcq/ctx*.c)" "$(grep -rnE '(
 # Size: 800 lines, tables apart.
 complain "files stay below 800 lines" "$(find base iface mem drivers hcq compiler mock bench tools tests samples include -name '*.[ch]' ! -name '*table*' ! -name '*_regs*' ! -name '*_ops*' ! -name '*.inc' -exec wc -l {} + | awk '$2 != "total" && $1 > 800')"
 
+# What the texts for people name is there. A word in capitals, and the N of gfxN, stand for any.
+texts="README.md CONTRIBUTING.md docs/design.md docs/man/*.1"
+folders=$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' ! -name build -printf '%f|')
+# shellcheck disable=SC2086
+named=$(sed 's/\\-/-/g; s/\\e//g' $texts | {
+  grep -oP "(?<![A-Za-z0-9_./-])(${folders%|})/[A-Za-z0-9_./*-]*[A-Za-z0-9_/*]" # a path from the top
+  :
+})
+bare=$(grep -ohP '`[A-Za-z0-9_]+\.(c|h|def|sh|md)`' README.md CONTRIBUTING.md docs/design.md | tr -d '`') # a file of some folder
+complain "what README, CONTRIBUTING, the design and the man pages name exists" "$(
+  for path in $(echo "$named" | sort -u | sed -E 's/[A-Z]{4,}|(gfx)N/\1*/g' | tr '*' '%'); do
+    compgen -G "${path//%/*}" >/dev/null || echo "$path"
+  done
+  for name in $(echo "$bare" | sort -u | sed -E 's/[A-Z]{4,}|(gfx)N/\1%/g'); do
+    [ -n "$(find . -path ./build -prune -o -name "${name//%/*}" -print -quit)" ] || echo "$name"
+  done
+)"
+complain "README's opset is BW_ONNX_OPSET_MAX" "$(
+  grep -q "opset 1 to $(grep -oP 'BW_ONNX_OPSET_MAX = \K[0-9]+' compiler/onnx/schema.h);" README.md || grep -n 'opset' README.md
+)"
+
 # Nothing undone, nothing of one machine.
 complain "nothing is left undone in words" "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' $library_dirs tools bench samples include --include='*.[ch]' || true)"
 complain "no path of one machine" "$(git ls-files 2>/dev/null | grep -v '^tests/house/' | xargs -r grep -nE '(^|[^A-Za-z0-9_./])/(work|farm|root)/[a-z.]' 2>/dev/null || true)"
