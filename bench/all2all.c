@@ -1,7 +1,5 @@
 /* All to all: part i of what rank r sends becomes part r of what rank i receives. All copies are one call of
  * one graph, linked once and replayed. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -72,76 +70,13 @@ static uint64_t all2all_traffic(uint32_t rank_count, uint32_t from, uint32_t to,
     return size_bytes / rank_count; /* what a rank keeps is copied, too */
 }
 
-/* ---- the graph ---- */
-
-/* Step k sends from each rank to the k-th after it: at any time each rank receives from one other. */
-static int exchange_add(const struct bw_bench_group *group, struct bw_graph *graph, uint64_t part_bytes,
-                        struct bw_buffer *const *targets, struct bw_buffer *const *sources, uint32_t first,
-                        struct bw_err *err)
-{
-    uint32_t ranks = group->rank_count, count = 0;
-    struct bw_copy_lane *lanes = calloc((size_t)ranks * ranks, sizeof *lanes);
-    if (!lanes)
-        return bw_fail(err, -ENOMEM, "bench", "%u copies", ranks * ranks);
-    for (uint32_t step = first; step < ranks; step++) {
-        for (uint32_t from = 0; from < ranks; from++) {
-            uint32_t to = (from + step) % ranks;
-            lanes[count++] = (struct bw_copy_lane){group->devices[from],
-                                                   {targets[to], 0, from * part_bytes, part_bytes},
-                                                   {sources[from], 0, to * part_bytes, part_bytes}};
-        }
-    }
-    int rc = count ? bw_graph_copy_lanes(graph, lanes, count, err) : 0;
-    free(lanes);
-    return rc;
-}
-
-/* Back from scratch memory, all but what a rank sends to itself, which lies where it belongs. */
-static int return_add(const struct bw_bench_group *group, struct bw_graph *graph, uint64_t part_bytes,
-                      struct bw_err *err)
-{
-    int rc = 0;
-    for (uint32_t step = 1; step < group->rank_count && !rc; step++) {
-        for (uint32_t rank = 0; rank < group->rank_count && !rc; rank++) {
-            uint64_t offset = (rank + group->rank_count - step) % group->rank_count * part_bytes;
-            struct bw_range target = {group->receive[rank], 0, offset, part_bytes},
-                            source = {group->scratch[rank], 0, offset, part_bytes};
-            rc = bw_graph_copy(graph, group->devices[rank], target, source, err);
-        }
-    }
-    return rc;
-}
-
-static int all2all_link(const struct bw_bench_group *group, uint64_t size_bytes, bool in_place,
-                        struct bw_linked_graph **linked, struct bw_err *err)
-{
-    uint64_t part_bytes = size_bytes / group->rank_count;
-    struct bw_graph *graph;
-    int rc = bw_graph_create(group->ctx, &graph, err);
-    if (rc)
-        return rc;
-    if (!in_place) {
-        rc = exchange_add(group, graph, part_bytes, group->receive, group->send, 0, err);
-    } else {
-        rc = exchange_add(group, graph, part_bytes, group->scratch, group->receive, 1, err);
-        if (!rc)
-            rc = return_add(group, graph, part_bytes, err);
-    }
-    if (!rc)
-        rc = bw_graph_link(graph, NULL, linked, err);
-    bw_graph_destroy(graph);
-    return rc;
-}
-
 int bw_bench_all2all(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err)
 {
-    static const struct bw_bench_collective all2all = {.redop = "none",
+    static const struct bw_bench_collective all2all = {.kind = BW_ALL_TO_ALL,
                                                        .root = -1,
-                                                       .scratch = true,
                                                        .copies_all = true,
                                                        .count = all2all_count,
                                                        .bus_factor = all2all_bus_factor,
-                                                       .link = all2all_link,
                                                        .traffic = all2all_traffic,
                                                        .fill = all2all_fill,
                                                        .wrong = all2all_wrong};

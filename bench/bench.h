@@ -23,8 +23,9 @@ struct bw_bench_options {
     uint64_t step_bytes;          /* from one size to the next when no factor is given; 0: 1 MiB */
     uint32_t warm_up, iterations; /* iterations: at least 1 */
     const char *type;             /* NULL: float */
-    const char *model;            /* topology for mock GPUs, a preset or a file; NULL: what fits */
-    const char *plot;             /* file for the matrix of pairs, NULL: none */
+    const char *reduction, *strategy, *transport; /* NULL: sum, what is fastest, the type itself */
+    const char *model; /* topology for mock GPUs, a preset or a file; NULL: what fits */
+    const char *plot;  /* file for the matrix of pairs, NULL: none */
     FILE *text;
 };
 
@@ -32,6 +33,7 @@ struct bw_bench_options {
 int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_emulator(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_all2all(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+int bw_bench_allreduce(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 
 int bw_bench_gemm(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "tools/print.h"
 
 enum {
@@ -49,19 +50,64 @@ struct bench {
 
 /* ---- ranks ---- */
 
-static int type_find(struct bw_bench_group *group, const char *name, struct bw_err *err)
+static int type_find(const char *option, const char *name, size_t *found, struct bw_err *err)
 {
-    for (size_t i = 0; i < BW_COUNT_OF(types); i++) {
-        if (name && strcmp(name, types[i].name) != 0)
-            continue;
-        group->type_name = types[i].name;
-        group->dtype = types[i].dtype;
-        group->element_bytes = bw_dtype_bytes(types[i].dtype);
-        return 0;
-    }
-    bw_fail(err, -EINVAL, "bench", "type '%s'", name);
+    for (*found = 0; *found < BW_COUNT_OF(types); ++*found)
+        if (!strcmp(name, types[*found].name))
+            return 0;
+    bw_fail(err, -EINVAL, "bench", "%s: type '%s'", option, name);
     bw_err_expected(err, "float, half, bfloat16, double, int8, uint8, int32, uint32, int64 or uint64");
     return -EINVAL;
+}
+
+/* The number of a name among those that name_of gives. */
+static int name_find(const char *option, const char *name, const char *(*name_of)(uint32_t number),
+                     uint32_t *number, struct bw_err *err)
+{
+    struct bw_text known = {0};
+    const char *at;
+    for (*number = 0; (at = name_of(*number)); ++*number) {
+        if (!strcmp(at, name))
+            return bw_text_free(&known), 0;
+        bw_text_add(&known, "%s%s", *number ? ", " : "", at);
+    }
+    bw_fail(err, -EINVAL, "bench", "%s: '%s'", option, name);
+    bw_err_expected(err, "%s", bw_text_string(&known));
+    bw_text_free(&known);
+    return -EINVAL;
+}
+
+static const char *reduction_at(uint32_t number)
+{
+    return bw_reduction_name((enum bw_reduction)number);
+}
+
+static const char *strategy_at(uint32_t number)
+{
+    return bw_strategy_name((enum bw_strategy)number);
+}
+
+static int words_take(struct bw_bench_group *group, const struct bw_bench_options *options,
+                      struct bw_err *err)
+{
+    size_t type = 0, transport = 0;
+    uint32_t reduction = BW_REDUCE_SUM, strategy = BW_STRATEGY_AUTO;
+    int rc = options->type ? type_find("-d", options->type, &type, err) : 0;
+    if (!rc && options->transport)
+        rc = type_find("--transport", options->transport, &transport, err);
+    if (!rc && options->reduction)
+        rc = name_find("-o", options->reduction, reduction_at, &reduction, err);
+    if (!rc && options->strategy)
+        rc = name_find("--strategy", options->strategy, strategy_at, &strategy, err);
+    if (rc)
+        return rc;
+    group->type_name = types[type].name;
+    group->dtype = types[type].dtype;
+    group->element_bytes = bw_dtype_bytes(group->dtype);
+    group->transport = options->transport ? types[transport].dtype : BW_VOID;
+    group->reduction = (enum bw_reduction)reduction;
+    group->strategy = (enum bw_strategy)strategy;
+    return 0;
 }
 
 static int rank_open(struct bench *bench, const char *name, struct bw_err *err)
@@ -76,9 +122,6 @@ static int rank_open(struct bench *bench, const char *name, struct bw_err *err)
     if (!rc)
         rc = bw_buffer_create(group->devices[rank], group->bytes_max, BW_BUFFER_DEVICE, &group->receive[rank],
                               err);
-    if (!rc && bench->collective->scratch)
-        rc = bw_buffer_create(group->devices[rank], group->bytes_max, BW_BUFFER_DEVICE, &group->scratch[rank],
-                              err);
     return rc;
 }
 
@@ -87,7 +130,6 @@ static void group_close(struct bw_bench_group *group)
     for (uint32_t i = 0; i < group->rank_count; i++) {
         bw_buffer_destroy(group->send[i]);
         bw_buffer_destroy(group->receive[i]);
-        bw_buffer_destroy(group->scratch[i]);
     }
     for (uint32_t i = 0; i < group->rank_count; i++)
         bw_device_close(group->devices[i]);
@@ -131,7 +173,7 @@ static int bench_open(struct bench *bench, struct bw_err *err)
     uint32_t count = options->device_count ? options->device_count : BW_COUNT_OF(names_default);
     if (count > BW_BENCH_RANKS_MAX)
         return bw_fail(err, -E2BIG, "bench", "%u devices, at most %d", count, BW_BENCH_RANKS_MAX);
-    int rc = type_find(&bench->group, options->type, err);
+    int rc = words_take(&bench->group, options, err);
     if (!rc) {
         sizes_choose(bench);
         rc = memory_make(bench, count, err);
@@ -144,6 +186,7 @@ static int bench_open(struct bench *bench, struct bw_err *err)
 static void bench_close(struct bench *bench)
 {
     group_close(&bench->group);
+    bw_topology_free(&bench->group.topology);
     free(bench->memory);
     free(bench->plain[0]);
     free(bench->plain[1]);
@@ -213,16 +256,16 @@ static int rounds_run(struct bench *bench, struct bw_linked_graph *linked, uint6
 static int way_run(struct bench *bench, uint64_t size_bytes, bool in_place, struct figures *figures,
                    struct bw_err *err)
 {
-    struct bw_linked_graph *linked = NULL;
+    struct bw_bench_linked linked;
     *figures = (struct figures){0};
-    int rc = bench->collective->link(&bench->group, size_bytes, in_place, &linked, err);
+    int rc = bw_bench_link(&bench->group, bench->collective, size_bytes, in_place, &linked, err);
     if (!rc)
-        rc = data_check(bench, linked, size_bytes, in_place, &figures->wrong, err);
+        rc = data_check(bench, linked.graph, size_bytes, in_place, &figures->wrong, err);
     if (!rc)
-        rc = rounds_run(bench, linked, size_bytes, figures, err);
+        rc = rounds_run(bench, linked.graph, size_bytes, figures, err);
     if (!rc)
-        rc = data_check(bench, linked, size_bytes, in_place, &figures->wrong, err);
-    bw_linked_graph_destroy(linked);
+        rc = data_check(bench, linked.graph, size_bytes, in_place, &figures->wrong, err);
+    bw_bench_unlink(&linked);
     if (rc)
         return rc;
     figures->algbw = (double)size_bytes * 1e-9 / figures->seconds;
@@ -242,6 +285,11 @@ static void way_add(cJSON *row, const char *name, const struct figures *figures)
     cJSON_AddNumberToObject(way, "wrong", (double)figures->wrong);
 }
 
+static const char *redop_of(const struct bench *bench)
+{
+    return bench->collective->reduces ? bw_reduction_name(bench->group.reduction) : "none";
+}
+
 static void row_report(struct bench *bench, uint64_t size_bytes, uint64_t count, const struct figures *ways)
 {
     const struct bw_bench_collective *collective = bench->collective;
@@ -249,7 +297,7 @@ static void row_report(struct bench *bench, uint64_t size_bytes, uint64_t count,
     cJSON_AddNumberToObject(row, "size_bytes", (double)size_bytes);
     cJSON_AddNumberToObject(row, "count", (double)count);
     cJSON_AddStringToObject(row, "type", bench->group.type_name);
-    cJSON_AddStringToObject(row, "redop", collective->redop);
+    cJSON_AddStringToObject(row, "redop", redop_of(bench));
     cJSON_AddNumberToObject(row, "root", collective->root);
     way_add(row, "out_of_place", &ways[0]);
     way_add(row, "in_place", &ways[1]);
@@ -257,7 +305,7 @@ static void row_report(struct bench *bench, uint64_t size_bytes, uint64_t count,
     if (!bench->options->text)
         return;
     bw_print(bench->options->text, "%12llu %13llu %9s %7s %7d", (unsigned long long)size_bytes,
-             (unsigned long long)count, bench->group.type_name, collective->redop, collective->root);
+             (unsigned long long)count, bench->group.type_name, redop_of(bench), collective->root);
     for (int way = 0; way < 2; way++)
         bw_print(bench->options->text, " %8.1f %7.2f %7.2f %6llu", ways[way].seconds * 1e6, ways[way].algbw,
                  ways[way].busbw, (unsigned long long)ways[way].wrong);
@@ -364,7 +412,8 @@ static void moved_report(struct bench *bench)
 static int model_report(struct bench *bench, struct bw_err *err)
 {
     cJSON *model;
-    int rc = bw_bench_model(bench->options, &bench->group, bench->collective, bench->last_bytes, &model, err);
+    int rc = bw_bench_model(&bench->group, bench->collective, bench->last_bytes, bench->options->text, &model,
+                            err);
     if (!rc)
         cJSON_AddItemToObject(bench->root, "model", model ? model : cJSON_CreateNull());
     return rc;
@@ -374,7 +423,7 @@ static int bench_run(struct bench *bench, struct bw_err *err)
 {
     int rc = bench_open(bench, err);
     if (!rc)
-        rc = bw_bench_model_check(bench->options, &bench->group, err);
+        rc = bw_bench_model_open(bench->options, &bench->group, err);
     if (rc)
         return rc;
     cJSON *names = cJSON_AddArrayToObject(bench->root, "devices");

@@ -1,4 +1,4 @@
-/* Replays under the clock, and medians. */
+/* A collective of one size, replays under the clock, medians. */
 #include <stdlib.h>
 
 #include "bench/collective.h"
@@ -34,4 +34,50 @@ double bw_bench_median(double *values, uint32_t count)
 {
     qsort(values, count, sizeof *values, compare_double);
     return values[count / 2];
+}
+
+static int graph_link(const struct bw_bench_group *group, uint64_t size_bytes, bool in_place,
+                      struct bw_bench_linked *linked, struct bw_err *err)
+{
+    struct bw_range send[BW_BENCH_RANKS_MAX], receive[BW_BENCH_RANKS_MAX];
+    struct bw_graph *graph;
+    int rc = bw_graph_create(group->ctx, &graph, err);
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; i < group->rank_count; i++) {
+        send[i] = (struct bw_range){in_place ? group->receive[i] : group->send[i], 0, 0, size_bytes};
+        receive[i] = (struct bw_range){group->receive[i], 0, 0, size_bytes};
+    }
+    if (linked->made) /* nothing is to be moved when there are no elements */
+        rc = bw_collective_add(linked->made, graph, send, receive, err);
+    if (!rc)
+        rc = bw_graph_link(graph, NULL, &linked->graph, err);
+    bw_graph_destroy(graph);
+    return rc;
+}
+
+int bw_bench_link(const struct bw_bench_group *group, const struct bw_bench_collective *collective,
+                  uint64_t size_bytes, bool in_place, struct bw_bench_linked *linked, struct bw_err *err)
+{
+    struct bw_collective_options options = {.size = sizeof options,
+                                            .kind = collective->kind,
+                                            .strategy = group->strategy,
+                                            .reduction = group->reduction,
+                                            .dtype = group->dtype,
+                                            .transport = group->transport,
+                                            .count = collective->count(group, &size_bytes),
+                                            .topology = group->topology.gpu_count ? &group->topology : NULL,
+                                            .gpus = group->gpus};
+    *linked = (struct bw_bench_linked){0};
+    int rc = options.count
+                 ? bw_collective_create(group->devices, group->rank_count, &options, &linked->made, err)
+                 : 0;
+    return rc ? rc : graph_link(group, size_bytes, in_place, linked, err);
+}
+
+void bw_bench_unlink(struct bw_bench_linked *linked)
+{
+    bw_linked_graph_destroy(linked->graph);
+    bw_collective_destroy(linked->made);
+    *linked = (struct bw_bench_linked){0};
 }

@@ -26,8 +26,6 @@ static const struct {
 
 struct model {
     const struct bw_bench_group *group;
-    struct bw_topology topology;
-    uint32_t gpus[BW_BENCH_RANKS_MAX]; /* by rank */
     struct bw_timing timing;
     double bound_seconds;
 };
@@ -43,12 +41,12 @@ static struct bw_sys *machine_of(const struct bw_bench_group *group)
     return sys;
 }
 
-static int gpus_find(struct model *model, struct bw_device_name *name, struct bw_err *err)
+static int gpus_find(struct bw_bench_group *group, struct bw_device_name *name, struct bw_err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < model->group->rank_count && !rc; i++) {
-        rc = bw_device_name_parse(bw_device_info(model->group->devices[i])->name, name, err);
-        model->gpus[i] = name->index;
+    for (uint32_t i = 0; i < group->rank_count && !rc; i++) {
+        rc = bw_device_name_parse(bw_device_info(group->devices[i])->name, name, err);
+        group->gpus[i] = name->index;
     }
     return rc;
 }
@@ -97,39 +95,66 @@ static int topology_open(const char *name, struct bw_topology *topology, struct 
     return rc;
 }
 
+int bw_bench_model_open(const struct bw_bench_options *options, struct bw_bench_group *group,
+                        struct bw_err *err)
+{
+    struct bw_device_name name = {0};
+    const char *file = options->model;
+    if (!machine_of(group))
+        return file ? bw_fail(err, -EINVAL, "bench", "--model is for mock GPUs of one machine") : 0;
+    int rc = gpus_find(group, &name, err);
+    file = file ? file : preset_of(&name);
+    group->topology_file = file;
+    if (!rc && file)
+        rc = topology_open(file, &group->topology, err);
+    bool fits = true;
+    for (uint32_t i = 0; i < group->rank_count; i++)
+        fits &= group->gpus[i] < group->topology.gpu_count;
+    if (rc || fits || !group->topology.gpu_count)
+        return rc;
+    if (options->model)
+        return bw_fail(err, -EINVAL, "bench", "topology %s has %u GPUs: not all ranks are among them",
+                       group->topology.name, group->topology.gpu_count);
+    bw_topology_free(&group->topology); /* the preset is of a smaller machine */
+    return 0;
+}
+
 /* ---- the run ---- */
 
-static int run_record(const struct model *model, const struct bw_bench_collective *collective,
+static int run_record(const struct bw_bench_group *group, const struct bw_bench_collective *collective,
                       uint64_t size_bytes, struct bw_mock_recording *recording, struct bw_err *err)
 {
-    struct bw_sys *sys = machine_of(model->group);
-    struct bw_linked_graph *linked = NULL;
-    int rc = collective->link(model->group, size_bytes, false, &linked, err);
+    struct bw_sys *sys = machine_of(group);
+    struct bw_bench_linked linked;
+    int rc = bw_bench_link(group, collective, size_bytes, false, &linked, err);
     if (!rc)
-        rc = bw_bench_replay_once(linked, err); /* what is made at first use is no part of it */
+        rc = bw_bench_replay_once(linked.graph, err); /* what is made at first use is no part of it */
     if (!rc)
         rc = bw_mock_record_begin(sys, err);
     if (!rc) {
         struct bw_err ignored;
-        rc = bw_bench_replay_once(linked, err);
+        rc = bw_bench_replay_once(linked.graph, err);
         int end_rc = bw_mock_record_end(sys, recording, rc ? &ignored : err);
         rc = rc ? rc : end_rc;
     }
-    bw_linked_graph_destroy(linked);
+    bw_bench_unlink(&linked);
     return rc;
 }
 
 static int bound_find(struct model *model, const struct bw_bench_collective *collective, uint64_t size_bytes,
                       struct bw_err *err)
 {
-    uint32_t gpus = model->topology.gpu_count, ranks = model->group->rank_count;
+    const struct bw_bench_group *group = model->group;
+    uint32_t gpus = group->topology.gpu_count, ranks = group->rank_count;
     uint64_t *traffic = calloc((size_t)gpus * gpus, sizeof *traffic);
     if (!traffic)
         return bw_fail(err, -ENOMEM, "bench", "traffic");
+    if (group->transport != BW_VOID) /* fewer bytes travel */
+        size_bytes = size_bytes / group->element_bytes * bw_dtype_bytes(group->transport);
     for (uint32_t i = 0; i < ranks * ranks; i++)
-        traffic[model->gpus[i / ranks] * gpus + model->gpus[i % ranks]] +=
+        traffic[group->gpus[i / ranks] * gpus + group->gpus[i % ranks]] +=
             collective->traffic(ranks, i / ranks, i % ranks, size_bytes);
-    int rc = bw_timing_bound(&model->topology, traffic, &model->bound_seconds, err);
+    int rc = bw_timing_bound(&group->topology, traffic, &model->bound_seconds, err);
     free(traffic);
     return rc;
 }
@@ -138,15 +163,11 @@ static int model_run(struct model *model, const struct bw_bench_collective *coll
                      struct bw_err *err)
 {
     struct bw_mock_recording recording = {0};
-    for (uint32_t i = 0; i < model->group->rank_count; i++)
-        if (model->gpus[i] >= model->topology.gpu_count)
-            return bw_fail(err, -EINVAL, "bench", "topology %s has %u GPUs, and rank %u is GPU %u",
-                           model->topology.name, model->topology.gpu_count, i, model->gpus[i]);
     int rc = bound_find(model, collective, size_bytes, err);
     if (!rc)
-        rc = run_record(model, collective, size_bytes, &recording, err);
+        rc = run_record(model->group, collective, size_bytes, &recording, err);
     if (!rc)
-        rc = bw_timing_simulate(&model->topology, &recording, &model->timing, err);
+        rc = bw_timing_simulate(&model->group->topology, &recording, &model->timing, err);
     bw_mock_recording_free(&recording);
     return rc;
 }
@@ -163,7 +184,7 @@ static void end_add(cJSON *link, const char *key, uint32_t end)
 
 static void busy_add(const struct model *model, cJSON *node)
 {
-    const struct bw_topology *topology = &model->topology;
+    const struct bw_topology *topology = &model->group->topology;
     cJSON *links = cJSON_AddArrayToObject(node, "links"), *engines = cJSON_AddArrayToObject(node, "engines");
     for (uint32_t i = 0; i < topology->link_count; i++) {
         cJSON *link = cJSON_CreateObject();
@@ -189,14 +210,14 @@ static double most_of(const double *values, uint32_t count)
     return most;
 }
 
-static cJSON *model_report(const struct model *model, const char *file, uint64_t size_bytes, FILE *text)
+static cJSON *model_report(const struct model *model, uint64_t size_bytes, FILE *text)
 {
-    const struct bw_topology *topology = &model->topology;
+    const struct bw_topology *topology = &model->group->topology;
     double seconds = model->timing.seconds, bytes = (double)size_bytes * 1e-9;
     double bound = model->bound_seconds > 0 ? bytes / model->bound_seconds : 0,
            achieved = seconds > 0 ? bytes / seconds : 0;
     cJSON *node = cJSON_CreateObject();
-    cJSON_AddStringToObject(node, "file", file);
+    cJSON_AddStringToObject(node, "file", model->group->topology_file);
     cJSON_AddNumberToObject(node, "bound_gb_per_s", bound);
     cJSON_AddNumberToObject(node, "achieved_gb_per_s", achieved);
     busy_add(model, node);
@@ -211,44 +232,16 @@ static cJSON *model_report(const struct model *model, const char *file, uint64_t
     return node;
 }
 
-int bw_bench_model_check(const struct bw_bench_options *options, const struct bw_bench_group *group,
-                         struct bw_err *err)
-{
-    struct bw_topology topology;
-    if (!options->model)
-        return 0;
-    if (!machine_of(group))
-        return bw_fail(err, -EINVAL, "bench", "--model is for mock GPUs of one machine");
-    int rc = topology_open(options->model, &topology, err);
-    if (!rc)
-        bw_topology_free(&topology);
-    return rc;
-}
-
-int bw_bench_model(const struct bw_bench_options *options, const struct bw_bench_group *group,
-                   const struct bw_bench_collective *collective, uint64_t size_bytes, struct cJSON **node,
-                   struct bw_err *err)
+int bw_bench_model(const struct bw_bench_group *group, const struct bw_bench_collective *collective,
+                   uint64_t size_bytes, FILE *text, struct cJSON **node, struct bw_err *err)
 {
     struct model model = {.group = group};
-    struct bw_device_name name = {0};
-    const char *file = options->model;
     *node = NULL;
-    if (!machine_of(group))
+    if (!group->topology.gpu_count || !size_bytes)
         return 0;
-    int rc = gpus_find(&model, &name, err);
-    file = file ? file : preset_of(&name);
-    if (rc || !file || !collective->traffic || !size_bytes)
-        return rc;
-    rc = topology_open(file, &model.topology, err);
-    if (!rc && !options->model && name.count > model.topology.gpu_count) {
-        bw_topology_free(&model.topology); /* the preset is of a smaller machine */
-        return 0;
-    }
+    int rc = model_run(&model, collective, size_bytes, err);
     if (!rc)
-        rc = model_run(&model, collective, size_bytes, err);
-    if (!rc)
-        *node = model_report(&model, file, size_bytes, options->text);
+        *node = model_report(&model, size_bytes, text);
     bw_timing_free(&model.timing);
-    bw_topology_free(&model.topology);
     return rc;
 }

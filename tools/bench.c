@@ -82,8 +82,9 @@ struct request {
 
 static void option_take(struct bw_args *args, struct request *request)
 {
-    static const char *const known[] = {"--devices", "-b", "-e",      "-f",     "-i",      "-w",
-                                        "-n",        "-d", "--model", "--plot", "--nodes", "--repeats"};
+    static const char *const known[] = {"--devices",   "-b",      "-e",     "-f",      "-i",
+                                        "-w",          "-n",      "-d",     "-o",      "--strategy",
+                                        "--transport", "--model", "--plot", "--nodes", "--repeats"};
     struct bw_bench_options *how = &request->how;
     if (bw_args_is(args, "--devices"))
         request->devices = bw_args_value(args);
@@ -101,6 +102,12 @@ static void option_take(struct bw_args *args, struct request *request)
         how->iterations = bw_args_count(args, 1, REPEATS_MAX);
     else if (bw_args_is(args, "-d"))
         how->type = bw_args_value(args);
+    else if (bw_args_is(args, "-o"))
+        how->reduction = bw_args_value(args);
+    else if (bw_args_is(args, "--strategy"))
+        how->strategy = bw_args_value(args);
+    else if (bw_args_is(args, "--transport"))
+        how->transport = bw_args_value(args);
     else if (bw_args_is(args, "--model"))
         how->model = bw_args_value(args);
     else if (bw_args_is(args, "--plot"))

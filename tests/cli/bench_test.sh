@@ -49,4 +49,22 @@ check 1 'cut.json: not JSON at offset' bench all2all --devices "$boxes" -b 64K -
 check 1 "no topology 'tpu'.*8xMI300X" bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model tpu
 check 1 'model is for mock GPUs' bench all2all -b 64K -e 64K -n 1 --model 8xMI300X
 check 3 'there are' bench all2all --devices 'mockkfd+amd@gfx90a*2'
+
+# All-reduce, by every strategy; what travels is asked for; what is wrong is refused by name.
+for strategy in naive ring direct tree auto; do
+  check 0 '' bench allreduce -b 4000 -e 4000 -w 0 -n 1 --strategy $strategy
+  says '^ +4000 +1000 +float +sum +-1 .* 0 +[0-9.]+ +[0-9.]+ +[0-9.]+ +0$'
+done
+for op in prod min max avg; do
+  check 0 '' bench allreduce -b 100 -e 100 -w 0 -n 1 -d half -o $op --devices host:0,host:1,host:2
+  says "^ +100 +50 +half +$op +-1 "
+done
+check 0 '' bench allreduce -b 1K -e 1K -w 0 -n 1 --transport bfloat16 --devices 'mockkfd+amd@gfx1100*4,cu=2,vram=64M'
+says '^# Modelled on 8xRX7900XTX'
+check 1 "o: 'mean'.*sum, prod, min, max, avg" bench allreduce -o mean
+check 1 "strategy: 'star'.*naive, ring, direct, tree" bench allreduce --strategy star
+check 1 'i32 does not travel as f16' bench allreduce -b 64 -e 64 -d int32 --transport half
+check 1 'averages of i64' bench allreduce -b 64 -e 64 -d int64 -o avg
+check 1 'rank 1 is of another family' bench allreduce -b 64 -e 64 --devices host:0,mockkfd+amd@gfx1100
+check 2 'all2all has no --strategy' bench all2all --strategy ring
 finish

@@ -24,11 +24,14 @@ for name in $commands; do
   same "summary of $name in $program_page" "$summary" "$(grep -A1 "^\.BR bellwire.-$name (1)" "$program_page" | tail -n 1 | plain)"
   same "summary of $name in bellwire --help" "$summary" "$("$bellwire" --help | sed -n "s/^  $name  *//p")"
 
-  # Options: in the usage, explained in the page, taken by the program. -o is short for --output, -h for --help.
+  # Options: in the usage, explained in the page, taken by the program. -o is short for --output (but of bench, where it is what
+  # nccl-tests have it for), -h for --help.
+  short=-o
+  [ "$name" = bench ] && short=-h
   listed=$(options <<<"$usage")
-  explained=$({ section "$page" OPTIONS | grep '^\.B'; section "$page" JSON; } | options | grep -vx -- '-o')
+  explained=$({ section "$page" OPTIONS | grep '^\.B'; section "$page" JSON; } | options | grep -vx -- "$short")
   same "options explained in $page" "$listed" "$explained"
-  taken=$(grep -ohE 'bw_args_is\([a-z&]*args, "[^"]*"\)' "$source_dir/tools/$name"*.c | grep -oE '"[^"]*"' | tr -d '"' | grep -vx -- '-o' |
+  taken=$(grep -ohE 'bw_args_is\([a-z&]*args, "[^"]*"\)' "$source_dir/tools/$name"*.c | grep -oE '"[^"]*"' | tr -d '"' | grep -vx -- "$short" |
     cat - <(grep -q 'args[.>-]*json' "$source_dir/tools/$name.c" && [ "$name" != mock ] && echo --json) | sort -u)
   same "options that $name takes" "$listed" "$taken"
   for option in $listed; do

@@ -75,6 +75,10 @@ check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*2,cu=2,vram=64M' -b 4K -
 document bench
 has model file bound_gb_per_s achieved_gb_per_s links from to busy engines gpu engine
 has devices results size_bytes count type redop root out_of_place in_place seconds algbw_gb_per_s busbw_gb_per_s wrong matrix_gb_per_s memcpy_gb_per_s moved_gb_per_s
+check 0 '' bench allreduce -b 4K -e 4K -n 1 -o max --json
+document bench
+has devices results size_bytes count type redop root out_of_place in_place matrix_gb_per_s memcpy_gb_per_s model
+says '"redop": *"max"'
 check 0 '' bench gemm -b 32 -e 32 --repeats 1 --json
 document bench
 has device dtype m n k gflops

@@ -507,7 +507,15 @@ static void names(void)
             !bw_reduction_name(BW_REDUCE_COUNT));
 }
 
-BW_TEST_MAIN("collective", {"host_queues", host_queues}, {"tuples_of_any_size", tuples_of_any_size},
-             {"mock_gpus", mock_gpus}, {"reductions", reductions},
-             {"the_cheapest_is_chosen", the_cheapest_is_chosen},
-             {"what_cannot_be_is_refused_by_name", what_cannot_be_is_refused_by_name}, {"names", names})
+int main(void)
+{
+    static const struct bw_test tests[] = {
+        {"host_queues", host_queues},
+        {"tuples_of_any_size", tuples_of_any_size},
+        {"mock_gpus", mock_gpus},
+        {"reductions", reductions},
+        {"the_cheapest_is_chosen", the_cheapest_is_chosen},
+        {"what_cannot_be_is_refused_by_name", what_cannot_be_is_refused_by_name},
+        {"names", names}};
+    return BW_HAVE_LLVM ? bw_test_run("collective", tests, sizeof tests / sizeof tests[0]) : BW_TEST_SKIPPED;
+}
