@@ -186,6 +186,8 @@ int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **documen
                           .rows = cJSON_AddArrayToObject(root, "results"),
                           .text = options->text};
     uint64_t size_bytes = options->bytes_min ? options->bytes_min : BYTES_MIN_DEFAULT;
+    if (!options->bytes_min && size_bytes > bench.bytes_max)
+        size_bytes = bench.bytes_max; /* an end below the default's beginning */
     uint64_t factor = options->factor > 1 ? options->factor : FACTOR_DEFAULT;
     struct route plain = {0};
     double memcpy_gb_per_s = 0;

@@ -19,7 +19,8 @@ enum {
     MOCK_SIZE_MIN_DEFAULT = 64, /* an emulator's second is a GPU's millisecond */
     MOCK_SIZE_MAX_DEFAULT = 256,
     FACTOR_DEFAULT = 2,
-    CALLS_MAX = 16, /* of one plan: two copies in, a kernel, a copy out */
+    EDGE_MAX = 1 << 16, /* 16 GiB of floats each: more than is worth waiting for */
+    CALLS_MAX = 16,     /* of one plan: two copies in, a kernel, a copy out */
 };
 
 struct gemm {
@@ -106,17 +107,20 @@ static int device_run(const struct bw_bench_options *options, const char *name, 
     if (rc)
         return rc;
     bool mock = bw_device_info(gemm.device)->mock;
-    int64_t first = options->bytes_min ? (int64_t)options->bytes_min
-                    : mock             ? MOCK_SIZE_MIN_DEFAULT
-                                       : SIZE_MIN_DEFAULT;
-    int64_t last = options->bytes_max ? (int64_t)options->bytes_max
-                   : mock             ? MOCK_SIZE_MAX_DEFAULT
-                                      : SIZE_MAX_DEFAULT;
+    uint64_t first = options->bytes_min ? options->bytes_min
+                     : mock             ? MOCK_SIZE_MIN_DEFAULT
+                                        : SIZE_MIN_DEFAULT;
+    uint64_t last = options->bytes_max ? options->bytes_max : mock ? MOCK_SIZE_MAX_DEFAULT : SIZE_MAX_DEFAULT;
     if (!options->bytes_max && last < first)
         last = first;
+    if (!options->bytes_min && last < first)
+        first = last;
+    if (first > EDGE_MAX || last > EDGE_MAX)
+        rc = bw_fail(err, -E2BIG, "bench", "gemm: sizes are at most %d", EDGE_MAX);
     int64_t factor = options->factor > 1 ? options->factor : FACTOR_DEFAULT;
     for (uint32_t i = 0; i < 2 && !rc; i++)
-        for (gemm.size = first, gemm.dtype = dtypes[i]; gemm.size <= last && !rc; gemm.size *= factor) {
+        for (gemm.size = (int64_t)first, gemm.dtype = dtypes[i]; gemm.size <= (int64_t)last && !rc;
+             gemm.size *= factor) {
             double gflops = 0;
             rc = gemm_run(&gemm, &gflops, err);
             if (!rc)

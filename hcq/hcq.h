@@ -163,6 +163,9 @@ struct bw_device_name;
 /* The mock machine that the name describes, made when no open device has it. */
 int bw_machine_acquire(struct bw_ctx *ctx, const struct bw_device_name *name, struct bw_machine **machine,
                        struct bw_err *err);
+/* Says in the hint which devices there are, after the hint that may be there: the one list of every message
+ * about a name that names no device. err may be NULL. */
+void bw_device_names_hint(struct bw_ctx *ctx, struct bw_err *err);
 /* Whether a mock of that architecture can be opened: 0, or -ENODEV and which can. */
 int bw_mock_name_check(const char *arch, struct bw_err *err);
 struct bw_sys *bw_machine_sys(const struct bw_machine *machine);

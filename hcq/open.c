@@ -146,8 +146,7 @@ static int name_collect(void *user, const struct bw_device_listing *listing)
     return 0;
 }
 
-/* Says which devices there are, after the hint that may be there. */
-static void existing_hint(struct bw_ctx *ctx, struct bw_err *err)
+void bw_device_names_hint(struct bw_ctx *ctx, struct bw_err *err)
 {
     struct bw_text text = {0};
     struct bw_err ignored;
@@ -246,8 +245,14 @@ static int driver_open(struct bw_ctx *ctx, const struct bw_device_name *name, st
     if (strcmp(name->driver, "amd") == 0 && by_number &&
         (iface_is(name, "kfd") || strcmp(name->iface, "mockkfd") == 0))
         return amd_open(ctx, name, device, sys, machine, err);
-    bw_fail(err, -ENODEV, "hcq", "driver %s%s%s%s", name->driver, name->iface[0] ? " through " : "",
-            name->iface, by_number ? "" : " by PCI address");
+    char text[BW_NAME_TEXT_MAX];
+    bw_device_name_format(name, text, sizeof text);
+    if (by_number)
+        bw_fail(err, -ENODEV, "hcq", "device '%.100s': this version has no driver %s%s%s", text, name->driver,
+                name->iface[0] ? " for interface " : "", name->iface);
+    else
+        bw_fail(err, -ENODEV, "hcq", "device '%.100s': this version drives no device by its PCI address",
+                text);
     return -ENODEV;
 }
 
@@ -279,15 +284,14 @@ int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out,
         text = ctx->config.device ? ctx->config.device : default_name(ctx);
     int rc = bw_device_name_parse(text, &name, err);
     if (rc) {
-        bw_err_hint(err, "%s", ""); /* the parser's are all the names that could be: too many here */
-        existing_hint(ctx, err);
+        bw_device_names_hint(ctx, err);
         return rc;
     }
     rc = driver_open(ctx, &name, &device, &sys, &machine, err);
     if (rc) {
         bw_machine_release(ctx, machine);
         if (rc == -ENODEV || rc == -ENOTSUP)
-            existing_hint(ctx, err);
+            bw_device_names_hint(ctx, err);
         return rc;
     }
     rc = bw_hcq_device_attach(ctx, device, sys, machine, err);
@@ -307,6 +311,8 @@ int bw_device_open_list(struct bw_ctx *ctx, const char *names, struct bw_device 
         return bw_fail(err, -ENOMEM, "hcq", "devices %.100s", names);
     uint32_t most = capacity < BW_NAME_DEVICES_MAX ? capacity : BW_NAME_DEVICES_MAX;
     int rc = bw_device_name_parse_list(names, parsed, most, &wanted, err);
+    if (rc)
+        bw_device_names_hint(ctx, err);
     for (uint32_t i = 0; i < wanted && !rc; i++) {
         bw_device_name_format(&parsed[i], text, sizeof text);
         rc = bw_device_open(ctx, text, &devices[i], err);

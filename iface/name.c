@@ -255,14 +255,6 @@ static int take_gpu(struct cursor *cursor, struct bw_device_name *name)
     return rc;
 }
 
-static void list_known(const struct cursor *cursor)
-{
-    bw_err_hint(
-        cursor->err,
-        "known: amd, nv, qcom, host, disk, null; with an interface: kfd+amd, pci+amd, vfio+amd, usb+amd, "
-        "rm+nv, pci+nv, vfio+nv, kgsl+qcom, msm+qcom; mocks: mockkfd+amd@gfx1100, ...");
-}
-
 static int check_served(const struct cursor *cursor, const char *start, const struct bw_device_name *name)
 {
     static const char *const plain[] = {"host", "disk", "null"};
@@ -289,7 +281,6 @@ static int check_served(const struct cursor *cursor, const char *start, const st
     else
         rc = fail_at(cursor, start, -EINVAL, "interface \"%s\" does not serve \"%s\"", name->iface,
                      name->driver);
-    list_known(cursor);
     return rc;
 }
 
@@ -301,7 +292,7 @@ static int take_name(struct cursor *cursor, struct bw_device_name *name)
     name->count = 1;
     int rc = take_word(cursor, name->driver, sizeof name->driver, "the driver");
     if (rc)
-        return list_known(cursor), rc;
+        return rc;
     if (take(cursor, '+')) {
         memcpy(name->iface, name->driver, sizeof name->iface);
         rc = take_word(cursor, name->driver, sizeof name->driver, "the driver");

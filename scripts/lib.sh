@@ -34,3 +34,30 @@ bw_build() {
   [ -f "$bw_root/build/$preset/build.ninja" ] || (cd "$bw_root" && cmake --preset "$preset" >/dev/null)
   cmake --build "$bw_root/build/$preset" ${1:+--target "$@"}
 }
+
+# bw_build_shown PRESET TARGET...: the same with nothing on standard output. What takes over a second says on standard error
+# that it builds, on a terminal with what ninja counts; a build that fails shows what it printed.
+bw_build_shown() {
+  local log status=0 ticks=0 job
+  log=$(mktemp)
+  bw_build "$@" >"$log" 2>&1 &
+  job=$!
+  trap 'kill $job 2>/dev/null; rm -f "$log"; exit 130' INT TERM
+  while kill -0 $job 2>/dev/null; do
+    sleep 0.2
+    ticks=$((ticks + 1))
+    if [ $ticks -lt 5 ]; then
+      continue
+    elif [ -t 2 ]; then
+      printf '\rbuilding build/%s %s (minutes the first time)\033[K' "$1" "$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1)" >&2
+    elif [ $ticks = 5 ]; then
+      echo "building build/$1 (minutes the first time)" >&2
+    fi
+  done
+  wait $job || status=$?
+  trap - INT TERM
+  if [ -t 2 ] && [ $ticks -ge 5 ]; then printf '\r\033[K' >&2; fi
+  if [ $status != 0 ]; then cat "$log" >&2; fi
+  rm -f "$log"
+  return $status
+}

@@ -6,10 +6,7 @@ set -eu
 
 # shellcheck disable=SC2086
 bw_install $bw_build_packages
-if ! log=$(bw_build release bellwire-cli sample_ocr 2>&1); then
-  echo "$log" >&2
-  exit 1
-fi
+bw_build_shown release bellwire-cli sample_ocr
 if [ $# -gt 0 ]; then
   exec "$bw_root/build/release/bellwire" "$@"
 fi

@@ -8,8 +8,10 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "hcq/hcq.h"
 #include "iface/name.h"
 #include "tools/print.h"
+#include "tools/progress.h"
 #include "tools/tool.h"
 
 static const struct {
@@ -56,7 +58,7 @@ static int bench_unknown(const char *name)
 }
 
 /* "host:0,mockkfd+amd@gfx1100,cu=2" */
-static int devices_parse(const char *text, struct names *names)
+static int devices_parse(struct bw_ctx *ctx, const char *text, struct names *names)
 {
     struct bw_err err = {0};
     struct bw_device_name *parsed = calloc(BW_NAME_DEVICES_MAX, sizeof *parsed);
@@ -67,9 +69,11 @@ static int devices_parse(const char *text, struct names *names)
         names->at[i] = names->text[i];
     }
     free(parsed);
-    if (rc)
-        bw_tool_fail(&err);
-    return rc ? BW_TOOL_NO_DEVICE : BW_TOOL_DONE;
+    if (!rc)
+        return BW_TOOL_DONE;
+    bw_device_names_hint(ctx, &err);
+    bw_tool_fail(&err);
+    return BW_TOOL_NO_DEVICE;
 }
 
 /* The command line: what is measured and how. */
@@ -80,6 +84,17 @@ struct request {
     struct bw_bench_options how;
 };
 
+/* Nothing is no size: in struct bw_bench_options 0 stands for the default. */
+static uint64_t size_take(struct bw_args *args)
+{
+    uint64_t size = bw_args_number(args);
+    if (!args->failed && !size) {
+        bw_tool_usage(args->tool, "%s: at least 1", args->option);
+        args->failed = true;
+    }
+    return size;
+}
+
 static void option_take(struct bw_args *args, struct request *request)
 {
     static const char *const known[] = {"--devices",   "-b",      "-e",     "-f",      "-i",
@@ -89,13 +104,13 @@ static void option_take(struct bw_args *args, struct request *request)
     if (bw_args_is(args, "--devices"))
         request->devices = bw_args_value(args);
     else if (bw_args_is(args, "-b"))
-        how->bytes_min = bw_args_number(args);
+        how->bytes_min = size_take(args);
     else if (bw_args_is(args, "-e"))
-        how->bytes_max = bw_args_number(args);
+        how->bytes_max = size_take(args);
     else if (bw_args_is(args, "-f"))
         how->factor = bw_args_count(args, 2, FACTOR_MAX);
     else if (bw_args_is(args, "-i"))
-        how->step_bytes = bw_args_number(args);
+        how->step_bytes = size_take(args);
     else if (bw_args_is(args, "-w"))
         how->warm_up = bw_args_count(args, 0, REPEATS_MAX);
     else if (bw_args_is(args, "-n"))
@@ -145,35 +160,50 @@ static int request_check(const struct request *request, const char *options)
     return BW_TOOL_DONE;
 }
 
-static int bench_run(size_t which, struct bw_bench_options *options, bool json)
+/* A table with no rows says nothing, and means that nothing ran. */
+static int bench_measure(size_t which, const struct bw_bench_options *options, bool json, struct bw_err *err)
 {
-    struct bw_err err = {0};
     cJSON *document = NULL;
-    int status = bw_tool_context(&options->ctx);
-    if (status)
-        return status;
-    options->text = json ? NULL : stdout;
-    if (benches[which].run(options, &document, &err))
-        status = bw_tool_fail(&err);
-    else if (json)
+    int rc = benches[which].run(options, &document, err);
+    if (!rc && cJSON_GetArraySize(cJSON_GetObjectItem(document, "results")) == 0)
+        rc = bw_fail(err, -EINVAL, "bench", "%s: nothing was measured", benches[which].name);
+    if (!rc && json)
         bw_tool_print_json(document);
     else
         cJSON_Delete(document);
-    bw_ctx_destroy(options->ctx);
-    return status;
+    return rc;
 }
 
+static int bench_run(size_t which, struct bw_bench_options *options, bool json)
+{
+    struct bw_err err = {0};
+    struct bw_progress *progress = bw_progress_begin(benches[which].name, NULL);
+    FILE *table = json ? NULL : bw_progress_table(progress);
+    options->text = table;
+    int rc = !json && !table ? bw_fail(&err, -ENOMEM, "bench", "table")
+                             : bench_measure(which, options, json, &err);
+    if (table)
+        fclose(table);
+    bw_progress_end(progress);
+    return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
+}
+
+/* --devices, or BW_DEV; a bench that takes neither, or is given neither, has its own default. */
 static int request_run(size_t which, struct request *request, bool json)
 {
     struct names *names = calloc(1, sizeof *names);
-    int status = !names             ? BW_TOOL_FAILED
-                 : request->devices ? devices_parse(request->devices, names)
-                                    : BW_TOOL_DONE;
+    int status = names ? bw_tool_context(&request->how.ctx) : BW_TOOL_FAILED;
+    const char *devices = request->devices;
+    if (!status && !devices && has_word(benches[which].options, "--devices"))
+        devices = bw_ctx_config(request->how.ctx)->device;
+    if (!status && devices)
+        status = devices_parse(request->how.ctx, devices, names);
     if (!status) {
         request->how.devices = names->at;
         request->how.device_count = names->count;
         status = bench_run(which, &request->how, json);
     }
+    bw_ctx_destroy(request->how.ctx);
     free(names);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include <bellwire/device.h>
 
+#include "iface/name.h"
 #include "tools/print.h"
 #include "tools/tool.h"
 
@@ -18,9 +19,27 @@ int bw_tool_context(struct bw_ctx **ctx)
     return bw_ctx_create(&config, ctx, &err) ? bw_tool_fail(&err) : BW_TOOL_DONE;
 }
 
+/* "host:0,amd" is several names; "mockkfd+amd@gfx1100,cu=2" and "mockkfd+amd@gfx1100*2" are one. */
+static bool is_list(const char *text)
+{
+    struct bw_device_name name, names[2];
+    uint32_t count;
+    if (bw_device_name_parse(text, &name, NULL) == 0)
+        return false;
+    int rc = bw_device_name_parse_list(text, names, 2, &count, NULL);
+    return rc == -E2BIG || (rc == 0 && count > 1);
+}
+
 int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **device)
 {
     struct bw_err err = {0};
+    const char *text = option ? option : bw_ctx_config(ctx)->device;
+    if (text && is_list(text)) {
+        bw_fail(&err, -EINVAL, "device", "'%s' names several devices", text);
+        bw_err_hint(&err, "this subcommand runs on one; `bellwire bench` takes several");
+        bw_tool_fail(&err);
+        return BW_TOOL_USAGE;
+    }
     if (bw_device_open(ctx, option, device, &err)) {
         int status = bw_tool_fail(&err);
         /* What is no name at all names no device either, nor does a GPU that no driver takes. */

@@ -12,6 +12,7 @@
 #include "compiler/io_npy.h"
 #include "tools/launch.h"
 #include "tools/print.h"
+#include "tools/progress.h"
 #include "tools/tool.h"
 
 enum { OBJECT_BYTES_MAX = 1 << 30 };
@@ -98,12 +99,14 @@ static int run(struct launch *launch, struct bw_err *err)
         rc = bw_graph_kernel(graph, launch->kernel, &call, err);
     if (!rc)
         rc = bw_graph_link(graph, NULL, &linked, err);
+    struct bw_progress *progress = bw_progress_begin("running", launch->device);
     uint64_t begin_ns = sys->ops->clock_ns(sys);
     if (!rc)
         rc = bw_linked_graph_replay(linked, NULL, &ticket, err);
     if (!rc)
         rc = bw_linked_graph_wait(linked, ticket, err);
     launch->seconds = (double)(sys->ops->clock_ns(sys) - begin_ns) * 1e-9;
+    bw_progress_end(progress);
     if (!rc)
         rc = bw_launch_arguments_download(&launch->arguments, err);
     bw_linked_graph_destroy(linked);

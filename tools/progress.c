@@ -26,7 +26,7 @@ struct bw_progress {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool ended;
+    bool ended, shown; /* shown: the line stands on the terminal */
 };
 
 static struct timespec after_ms(struct timespec time, long milliseconds)
@@ -48,11 +48,18 @@ static void line_print(const struct bw_progress *progress, double seconds)
     fflush(stderr);
 }
 
+/* The lock is held. */
+static void line_clear(struct bw_progress *progress)
+{
+    if (progress->shown)
+        fprintf(stderr, "\r\033[K");
+    progress->shown = false;
+}
+
 static void *thread_run(void *user)
 {
     struct bw_progress *progress = user;
     struct timespec begin, next;
-    bool shown = false;
     clock_gettime(CLOCK_REALTIME, &begin); /* what pthread_cond_timedwait counts in */
     next = after_ms(begin, FIRST_MS);
     pthread_mutex_lock(&progress->lock);
@@ -62,11 +69,10 @@ static void *thread_run(void *user)
         line_print(progress,
                    (double)(next.tv_sec - begin.tv_sec) + 1e-9 * (double)(next.tv_nsec - begin.tv_nsec));
         next = after_ms(next, EVERY_MS);
-        shown = true;
+        progress->shown = true;
     }
+    line_clear(progress);
     pthread_mutex_unlock(&progress->lock);
-    if (shown)
-        fprintf(stderr, "\r\033[K");
     return NULL;
 }
 
@@ -98,4 +104,27 @@ void bw_progress_end(struct bw_progress *progress)
     pthread_cond_destroy(&progress->changed);
     pthread_mutex_destroy(&progress->lock);
     free(progress);
+}
+
+static ssize_t table_write(void *cookie, const char *data, size_t size_bytes)
+{
+    struct bw_progress *progress = cookie;
+    if (progress) {
+        pthread_mutex_lock(&progress->lock);
+        line_clear(progress);
+    }
+    size_t written = fwrite(data, 1, size_bytes, stdout);
+    if (progress) {
+        fflush(stdout);
+        pthread_mutex_unlock(&progress->lock);
+    }
+    return (ssize_t)written;
+}
+
+FILE *bw_progress_table(struct bw_progress *progress)
+{
+    FILE *table = fopencookie(progress, "w", (cookie_io_functions_t){.write = table_write});
+    if (table)
+        setvbuf(table, NULL, _IOLBF, BUFSIZ);
+    return table;
 }

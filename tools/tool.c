@@ -133,7 +133,7 @@ int bw_args_exit(const struct bw_args *args)
 
 int bw_tool_usage(const char *tool, const char *format, ...)
 {
-    bw_print(stderr, "bellwire %s: ", tool);
+    bw_print(stderr, "bellwire: %s: ", tool);
     va_list arguments;
     va_start(arguments, format);
     bw_print_args(stderr, format, arguments);

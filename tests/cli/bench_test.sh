@@ -2,6 +2,7 @@
 # Goal: each bench runs, prints a table for people and the documented keys as JSON.
 set -u
 . "$(dirname "$0")/lib.sh"
+unset BW_DEV # each bench has a default of its own
 
 check 0 '' bench launch --nodes 20 --repeats 5
 says '^null '
@@ -12,10 +13,31 @@ check 0 '' bench copy -b 4K -e 64K -f 16 --json
 says '"gb_per_s": *[0-9]'
 says '"memcpy_gb_per_s": *[0-9]'
 check 3 'unknown driver' bench launch --devices tpu
+check 3 'there are: .*host:0, null, mockkfd' bench launch --devices nope # one list, of what there is
 check 2 "no bench named 'nothing'; there are: launch, copy, " bench nothing
 check 2 'a name is needed; there are: launch, copy, ' bench
 check 0 '' bench copy -b 128M --repeats 1 # more than the default end
 says ' 134217728 '
+
+# BW_DEV stands in for --devices: one name, a list, all GPUs of a mock machine.
+check 0 '' mock --gpu 'gfx1100*2,cu=2,vram=64M' -- bench copy -b 64K -e 64K --repeats 1
+says '^mockkfd\+amd:0@gfx1100\S* +mockkfd\+amd:1@gfx1100'
+BW_DEV=host:0,null check 0 '' bench launch --nodes 5 --repeats 1
+says '^host:0 '
+says '^null '
+BW_DEV=nope check 3 'unknown driver' bench copy
+BW_DEV=nope check 0 '' bench copy -b 4K -e 4K --repeats 1 --devices host:0 # the option wins
+BW_WAIT_MS=1000 check 4 'sdma' mock --gpu 'gfx1100*2,cu=2,vram=64M' --fault sdma0:hang,gpu=1 -- bench copy -b 64K -e 64K --repeats 1
+
+# A range holds something, or is refused.
+check 2 '-b: at least 1' bench gemm -b 0 -e 1
+check 2 '-e: at least 1' bench copy -e 0
+check 2 '-i: at least 1' bench all2all -i 0
+check 0 '' bench gemm -e 1 --repeats 1
+says '^host:0 +f16 +1 '
+check 0 '' bench copy -e 100 --repeats 1
+says '^host:0 +memory +100 '
+check 1 'sizes are at most 65536' bench gemm -b 9223372036854775808
 
 # As nccl-tests users type it: sizes per rank, factors or steps, letters in either case.
 check 0 '' bench all2all -b 4K -e 64k -f 4 -w 0 -n 3

@@ -28,4 +28,15 @@ for name in tpu 'amd:' mockkfd+amd mockkfd+amd@gfx999 mockkfd+amd@gfx9999 mockkf
   esac
 done
 check 3 'amdgpu.*there are: |GPU index 63|there are: ' run "$digits" --device amd:63
+
+# What the grammar has and this version does not is refused as such; one device where one is taken.
+digits=$source_dir/samples/digits/digits.onnx
+check 3 "'amd:0000:83:00.0': .*no device by its PCI address.*there are: host:0" run "$digits" --device amd:0000:83:00.0
+check 3 "'rm\+nv': this version has no driver nv for interface rm.*there are" run "$digits" --device rm+nv
+check 3 "'disk:x': this version has no driver disk" run "$digits" --device disk:x
+for devices in host:0,mockkfd+amd@gfx1100 host:0,host:1,host:2; do
+  check 2 'names several devices' run "$digits" --device "$devices"
+  BW_DEV=$devices check 2 'names several devices' run "$digits"
+done
+check 0 '' run "$digits" --device 'mockkfd+amd@gfx1100*2,cu=2'
 finish

@@ -14,7 +14,7 @@ for name in devices run compile launch bench decode asm disasm mock; do
   check 2 "unknown option --nonsense|a name is needed" $name --nonsense
 done
 for name in run compile launch asm disasm mock; do
-  check 2 "bellwire $name: .* needed" $name
+  check 2 "bellwire: $name: .* needed" $name
 done
 check 2 'unexpected argument' devices now
 check 2 '--device needs a value' run model.onnx --device
