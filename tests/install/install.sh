@@ -107,6 +107,10 @@ pages() { # PREFIX: a page for the program and each subcommand, found by man its
 }
 
 program_runs() { (cd "$work" && "$1/bin/bellwire" --version | grep -q '^bellwire [0-9]'); }
+topologies() { # PREFIX: the presets, found from the program
+  (cd "$work" && "$1/bin/bellwire" bench all2all --devices 'mockkfd+amd@gfx1100*2,cu=2,vram=64M' -b 4K -e 4K -n 1 --model 8xMI350X |
+    grep -q '^# Modelled on 8xMI350X')
+}
 nothing_of_the_tree() { # PREFIX: no file names the source or build directory (libraries and the program name sources in asserts)
   ! grep -rlF -e "$source_dir" -e "$build_dir" "$1" --include='*.pc' --include='*.cmake' --include='*.h' --include='*.1'
 }
@@ -120,6 +124,7 @@ step "bellwire.h includes every other" all_includes_all "$work/prefix"
 step "a C++ program" cxx_links "$work/prefix"
 step "man pages" pages "$work/prefix"
 step "the installed program" program_runs "$work/prefix"
+step "the presets of topologies" topologies "$work/prefix"
 step "no path of the source tree" nothing_of_the_tree "$work/prefix"
 
 step "cmake --install with DESTDIR" env DESTDIR="$work/stage" cmake --install "$build_dir" --prefix /opt/bellwire
@@ -129,5 +134,6 @@ step "find_package from the stage" cmake_consumer "$work/stage/opt/bellwire"
 mv "$work/prefix" "$work/moved"
 step "pkg-config after a move" pkgconfig_consumer "$work/moved" bellwire
 step "find_package after a move" cmake_consumer "$work/moved"
+step "the presets of topologies after a move" topologies "$work/moved"
 [ $failures = 0 ] && echo "installed, staged and moved: programs build, link and run"
 exit $failures

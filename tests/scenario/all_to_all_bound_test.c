@@ -144,19 +144,19 @@ static void reaches(const char *name, uint32_t xgmi_engines, uint64_t part_bytes
 
 static void mi300x(void)
 {
-    reaches("8xMI300X", 14, 4 << 20, 0.9, 0.9);
+    reaches("8xMI300X", 14, 2 << 20, 0.9, 0.9);
 }
 
 static void mi350x(void)
 {
     /* Its links are faster than two engines. 14 of 16 engines serve them, the others what stays on a GPU, if
      * anything. */
-    reaches("8xMI350X", 14, 4 << 20, 0.9, 0.86);
+    reaches("8xMI350X", 14, 2 << 20, 0.9, 0.86);
 }
 
 static void rx7900xtx(void)
 {
-    reaches("8xRX7900XTX", 0, 4 << 20, 0.9, 0.9);
+    reaches("8xRX7900XTX", 0, 1 << 20, 0.9, 0.9);
 }
 
 BW_TEST_MAIN("all to all, bound", {"mi300x", mi300x}, {"mi350x", mi350x}, {"rx7900xtx", rx7900xtx})

@@ -68,7 +68,7 @@ static void element_put(uint8_t *at, enum bw_dtype dtype, double value)
     uint16_t half = dtype == BW_F16 ? bw_f16_from_f64(value) : bw_bf16_from_f64(value);
     float single = (float)value;
     int32_t word = (int32_t)value;
-    uint8_t byte = (uint8_t)value;
+    uint8_t byte = (uint8_t)(int32_t)value;
     const void *from = dtype == BW_F64   ? (const void *)&value
                        : dtype == BW_F32 ? (const void *)&single
                        : dtype == BW_I32 ? (const void *)&word
