@@ -159,9 +159,10 @@ struct bw_driver_ops {
     /* Waits until the word at `address` has reached `value` (signed difference). */
     int (*encode_wait)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
                        struct bw_operand value);
-    /* Writes `value` (64-bit) after all earlier work of the queue is done and visible. Once the value can be
-     * seen, nothing of the command buffer up to here is read any more, and encode_end adds nothing: a buffer
-     * that ends with its signal is free then. */
+    /* Writes `value` (64-bit) after all earlier work of the queue is done and visible. Unless
+     * caps.device_wait_64, all values of one word share their high half: it may be written in two parts. Once
+     * the value can be seen, nothing of the command buffer up to here is read any more, and encode_end adds
+     * nothing: a buffer that ends with its signal is free then. */
     int (*encode_signal)(struct bw_queue *queue, struct bw_encoder *encoder, struct bw_operand address,
                          struct bw_operand value, bool interrupt);
     /* Writes the 64-bit device clock after earlier work is done. */
