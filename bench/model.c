@@ -28,6 +28,7 @@ struct model {
     const struct bw_bench_group *group;
     struct bw_timing timing;
     double bound_seconds;
+    uint32_t engines; /* of a GPU that were used */
 };
 
 /* ---- the machine ---- */
@@ -168,6 +169,11 @@ static int model_run(struct model *model, const struct bw_bench_collective *coll
         rc = run_record(model->group, collective, size_bytes, &recording, err);
     if (!rc)
         rc = bw_timing_simulate(&model->group->topology, &recording, &model->timing, err);
+    for (size_t i = 0; i < recording.queues.count; i++) {
+        uint32_t engine = recording.queues.data[i].engine;
+        if (engine != BW_MOCK_RECORD_NO_ENGINE && engine >= model->engines)
+            model->engines = engine + 1;
+    }
     bw_mock_recording_free(&recording);
     return rc;
 }
@@ -229,6 +235,12 @@ static cJSON *model_report(const struct model *model, uint64_t size_bytes, FILE 
             topology->name, achieved, achieved / bound, bound,
             most_of(model->timing.link_busy, topology->link_count),
             most_of(model->timing.engine_busy, topology->gpu_count * topology->engines_per_gpu));
+    if (text && model->engines < topology->engines_per_gpu)
+        bw_print(text,
+                 "# %u of %u engines of each GPU were used: a mock has those of its chip, and with xgmi=N in "
+                 "its name N more "
+                 "for links\n",
+                 model->engines, topology->engines_per_gpu);
     return node;
 }
 

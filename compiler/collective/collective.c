@@ -238,6 +238,17 @@ static int overlap_check(const struct bw_making *making, uint32_t rank, struct b
                    rank);
 }
 
+static int inputs_say(const struct bw_making *making, uint32_t rank, bool reads)
+{
+    struct bw_device *device = making->collective->devices[rank];
+    int rc = making->receive[rank].buffer
+                 ? 0
+                 : bw_graph_input(making->graph, making->receive[rank].input, device, making->err);
+    if (!rc && reads && !making->send[rank].buffer)
+        rc = bw_graph_input(making->graph, making->send[rank].input, device, making->err);
+    return rc;
+}
+
 int bw_collective_add(struct bw_collective *collective, struct bw_graph *graph, const struct bw_range *send,
                       const struct bw_range *receive, struct bw_err *err)
 {
@@ -258,6 +269,8 @@ int bw_collective_add(struct bw_collective *collective, struct bw_graph *graph, 
         if (!rc && reads)
             rc = overlap_check(&making, rank, err);
     }
+    for (uint32_t rank = 0; rank < collective->rank_count && !rc; rank++)
+        rc = inputs_say(&making, rank, options->kind != BW_BROADCAST || rank == options->root);
     if (!rc)
         bw_make_collective(&making);
     return rc ? rc : making.rc;

@@ -89,10 +89,11 @@ int bw_collective_create(struct bw_device *const *devices, uint32_t rank_count,
 void bw_collective_destroy(struct bw_collective *collective);
 
 /* Appends the collective's calls to the graph. send and receive: one range per rank, exactly as large as the
- * table above says, buffers of that rank's device or replay inputs (all inputs, or none of a rank's two; an
- * input that is to be on the rank's device is said to be with bw_graph_input). Ranges of one rank may overlap
- * only as in place. A broadcast reads the root's send range only. -EINVAL names the rank. The scratch memory
- * is one: linked graphs with calls of one collective are replayed one at a time. */
+ * table above says, of buffers of that rank's device or of replay inputs, which are said to be of that device
+ * (bw_graph_input). Ranges of one rank may overlap only as in place. A broadcast reads the root's send range
+ * only. -EINVAL names the rank, and nothing was appended; after any other error the graph holds a part of the
+ * calls and is of no use. The scratch memory is one: linked graphs with calls of one collective are replayed
+ * one at a time. */
 int bw_collective_add(struct bw_collective *collective, struct bw_graph *graph, const struct bw_range *send,
                       const struct bw_range *receive, struct bw_err *err);
 

@@ -62,6 +62,8 @@ check 0 '' bench all2all --devices "$boxes" -b 1M -e 1M -n 1
 says '^# Modelled on 8xRX7900XTX, last size: algbw [0-9.]+ GB/s, (0.9[0-9]+|1.000) of the bound of 36.00;'
 check 0 '' bench all2all --devices "$boxes,xgmi=14" -b 16M -e 16M -n 1
 says '^# Modelled on 8xMI300X, .* (0.9[0-9]+|1.000) of the bound of 512.00;'
+check 0 '' bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model 8xMI300X
+says '^# 2 of 16 engines of each GPU were used: .*xgmi=N'
 check 0 '' bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model "$source_dir/data/topologies/8xMI350X.json" --json
 says '"file": *".*8xMI350X.json"'
 check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*9,cu=2,vram=64M' -b 4K -e 4K -n 1 --json # no preset of nine

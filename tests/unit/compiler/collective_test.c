@@ -31,7 +31,8 @@ struct box {
 struct trial {
     struct bw_collective_options options;
     bool in_place;
-    bool exact; /* values and sums that every type holds */
+    bool as_inputs; /* given at each replay */
+    bool exact;     /* values and sums that every type holds */
 };
 
 static double sent[RANKS_MAX][ELEMENTS_MAX], wanted[RANKS_MAX][ELEMENTS_MAX], slack[RANKS_MAX][ELEMENTS_MAX];
@@ -205,6 +206,16 @@ static void ranges_choose(const struct box *box, const struct trial *trial, stru
     }
 }
 
+/* What the graph is told: numbers in place of buffers. */
+static void inputs_number(const struct box *box, const struct trial *trial, struct bw_range *ranges,
+                          bool receive)
+{
+    for (uint32_t rank = 0; rank < box->ranks && trial->as_inputs; rank++) {
+        ranges[rank].buffer = NULL;
+        ranges[rank].input = rank + (receive && !trial->in_place ? box->ranks : 0);
+    }
+}
+
 static bool run(struct box *box, const struct trial *trial, struct bw_linked_graph *linked,
                 const struct bw_range *send, const struct bw_range *receive)
 {
@@ -221,7 +232,12 @@ static bool run(struct box *box, const struct trial *trial, struct bw_linked_gra
                                          &box->err),
                          &box->err);
     }
-    return ok && BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &box->err), &box->err) &&
+    struct bw_buffer *inputs[2 * RANKS_MAX];
+    memcpy(inputs, box->send, box->ranks * sizeof *inputs);
+    memcpy(inputs + box->ranks, box->receive, box->ranks * sizeof *inputs);
+    struct bw_replay replay = {.inputs = inputs,
+                               .input_count = trial->as_inputs ? (trial->in_place ? 1 : 2) * box->ranks : 0};
+    return ok && BW_OK(bw_linked_graph_replay(linked, &replay, &ticket, &box->err), &box->err) &&
            BW_OK(bw_linked_graph_wait(linked, ticket, &box->err), &box->err);
 }
 
@@ -277,8 +293,13 @@ static bool trial_run(struct box *box, struct trial trial)
     ranges_choose(box, &trial, send, receive);
     inputs_make(box, &trial);
     expect(box, &trial);
+    struct bw_range given_send[RANKS_MAX], given_receive[RANKS_MAX];
+    memcpy(given_send, send, sizeof send);
+    memcpy(given_receive, receive, sizeof receive);
+    inputs_number(box, &trial, given_send, false);
+    inputs_number(box, &trial, given_receive, true);
     bool ok = BW_OK(bw_graph_create(box->ctx, &graph, &box->err), &box->err) &&
-              BW_OK(bw_collective_add(collective, graph, send, receive, &box->err), &box->err) &&
+              BW_OK(bw_collective_add(collective, graph, given_send, given_receive, &box->err), &box->err) &&
               BW_OK(bw_graph_link(graph, NULL, &linked, &box->err), &box->err) &&
               run(box, &trial, linked, send, receive) && results_check(box, &trial, receive) &&
               run(box, &trial, linked, send, receive) && repeats(box, &trial, receive);
@@ -371,6 +392,43 @@ static void reductions(void)
                 if (reduction != BW_REDUCE_AVG)
                     trial_run(&box, trial);
             }
+        }
+    }
+    box_close(&box);
+}
+
+static void replay_inputs(void)
+{
+    struct box box;
+    if (box_open(&box, "host:0,host:1,host:2", 3)) {
+        for (uint32_t kind = 0; kind < BW_COLLECTIVE_COUNT; kind++) {
+            for (int in_place = 0; in_place < 2; in_place++) {
+                struct trial trial = {
+                    .options = {.kind = (enum bw_collective_kind)kind, .dtype = BW_F32, .count = 20},
+                    .in_place = in_place && kind != BW_BROADCAST, /* whose ranks but the root send nothing */
+                    .as_inputs = true};
+                trial_run(&box, trial);
+            }
+        }
+    }
+    box_close(&box);
+}
+
+/* Views of one buffer are one memory: what is in place is found to be so. */
+static void views_in_place(void)
+{
+    struct box box;
+    if (box_open(&box, "host:0,host:1", 2)) {
+        for (uint32_t i = 0; i < box.ranks; i++) {
+            bw_buffer_destroy(box.receive[i]);
+            BW_OK(bw_buffer_view(box.send[i], 0, BYTES_MAX, &box.receive[i], &box.err), &box.err);
+        }
+        for (uint32_t strategy = BW_STRATEGY_NAIVE; strategy < BW_STRATEGY_COUNT; strategy++) {
+            struct trial trial = {.options = {.kind = BW_ALL_REDUCE,
+                                              .strategy = (enum bw_strategy)strategy,
+                                              .dtype = BW_F32,
+                                              .count = 500}};
+            trial_run(&box, trial);
         }
     }
     box_close(&box);
@@ -514,6 +572,8 @@ int main(void)
         {"tuples_of_any_size", tuples_of_any_size},
         {"mock_gpus", mock_gpus},
         {"reductions", reductions},
+        {"replay_inputs", replay_inputs},
+        {"views_in_place", views_in_place},
         {"the_cheapest_is_chosen", the_cheapest_is_chosen},
         {"what_cannot_be_is_refused_by_name", what_cannot_be_is_refused_by_name},
         {"names", names}};
