@@ -14,7 +14,12 @@
 #include "tools/print.h"
 #include "tools/tool.h"
 
-enum { FILE_BYTES_MAX = 64 << 20 }; /* the largest ring is 16 MiB, as hexadecimal text 40 MiB */
+enum {
+    FILE_BYTES_MAX = 64 << 20, /* the largest ring is 16 MiB, as hexadecimal text 40 MiB */
+    TOKEN_SHOWN_MAX = 40,
+};
+
+#define BLANKS " \t\r\n\f\v," /* between words */
 
 typedef BW_VEC(uint32_t) word_list;
 
@@ -31,39 +36,70 @@ static const struct kind kinds[] = {
     {"sdma", bw_amd_sdma_print, bw_amd_sdma_decode, BW_AMD_SDMA_5},
 };
 
+/* What is no text is raw: of packets some byte is a control character or, outside of comments, beyond ASCII
+ * (a PM4 header is at least 0x80000000). */
 static bool is_text(const char *data, uint64_t size_bytes)
 {
-    for (uint64_t i = 0; i < size_bytes; i++)
-        if (!isxdigit((unsigned char)data[i]) && !strchr("xX,#:\r\n\t ", data[i] ? data[i] : '!'))
+    bool comment = false;
+    for (uint64_t i = 0; i < size_bytes; i++) {
+        unsigned char c = (unsigned char)data[i];
+        comment = c != '\n' && (comment || c == '#');
+        if (iscntrl(c) ? !strchr(BLANKS, c ? c : '!') : c >= 0x80 && !comment)
             return false;
+    }
     return true;
+}
+
+/* [0x]HHHHHHHH */
+static int parse_word(const char *token, size_t length, uint32_t *word)
+{
+    uint64_t value = 0;
+    size_t at = length > 2 && token[0] == '0' && (token[1] | 32) == 'x' ? 2 : 0;
+    for (; at < length && value >> 32 == 0; at++) {
+        unsigned char c = (unsigned char)token[at];
+        if (!isxdigit(c))
+            return -EINVAL;
+        value = value << 4 | (uint64_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
+    }
+    *word = (uint32_t)value;
+    return value >> 32 ? -ERANGE : 0;
+}
+
+static int token_fail(uint64_t line, const char *token, size_t length, int code, struct bw_err *err)
+{
+    int shown = length < TOKEN_SHOWN_MAX ? (int)length : TOKEN_SHOWN_MAX;
+    bw_fail(err, code == -ERANGE ? -EINVAL : code, "decode", "line %llu: '%.*s' is %s",
+            (unsigned long long)line, shown, token,
+            code == -ERANGE ? "a number of more than 32 bits" : "no word");
+    bw_err_hint(err, "hexadecimal words of 32 bits, NUMBER: is a label, # begins a comment; what decode and "
+                     "compile print of packets is not read back");
+    return err->code;
 }
 
 /* Hexadecimal words in text; '#' and what follows it on the line, and "offset:" labels, are skipped. */
 static int parse_words(const char *data, uint64_t size_bytes, word_list *words, struct bw_err *err)
 {
+    uint64_t line = 1;
     for (uint64_t at = 0; at < size_bytes;) {
         if (data[at] == '#') {
             while (at < size_bytes && data[at] != '\n')
                 at++;
             continue;
         }
-        if (!isxdigit((unsigned char)data[at])) {
-            at++;
+        if (strchr(BLANKS, data[at])) {
+            line += data[at++] == '\n';
             continue;
         }
-        uint64_t start = at, value = 0;
-        if (data[at] == '0' && at + 1 < size_bytes && (data[at + 1] == 'x' || data[at + 1] == 'X'))
-            at += 2;
-        for (; at < size_bytes && isxdigit((unsigned char)data[at]) && value >> 32 == 0; at++)
-            value = value << 4 | (uint64_t)(isdigit((unsigned char)data[at]) ? data[at] - '0'
-                                                                             : (data[at] | 32) - 'a' + 10);
-        if (at < size_bytes && data[at] == ':')
-            continue;
-        if (value >> 32)
-            return bw_fail(err, -EINVAL, "decode", "text at byte %llu: more than 32 bits",
-                           (unsigned long long)start);
-        if (bw_vec_push(words, (uint32_t)value))
+        uint64_t start = at;
+        while (at < size_bytes && !strchr(BLANKS ":#", data[at]))
+            at++;
+        uint32_t word = 0;
+        int rc = parse_word(data + start, at - start, &word);
+        bool label = !rc && at > start && at < size_bytes && data[at] == ':';
+        at += label;
+        if (rc || at == start)
+            return token_fail(line, data + start, at - start + (at == start), rc ? rc : -EINVAL, err);
+        if (!label && bw_vec_push(words, word))
             return bw_fail(err, -ENOMEM, "decode", "%zu words", words->count);
     }
     return 0;
@@ -88,6 +124,9 @@ static int load_words(const char *path, word_list *words, struct bw_err *err)
         words->count = size_bytes / 4;
     }
     free(data);
+    if (!code && !words->count)
+        code =
+            bw_fail(err, -EINVAL, "decode", "%s holds no words", strcmp(path, "-") ? path : "standard input");
     return code;
 }
 
@@ -116,7 +155,8 @@ static cJSON *packet_json(const struct kind *kind, const struct bw_amd_decoded *
     cJSON_AddNumberToObject(row, "word_count", (double)decoded->word_count);
     cJSON *fields = cJSON_AddObjectToObject(row, "fields");
     for (uint32_t i = 0; packet && i < packet->field_count; i++)
-        cJSON_AddNumberToObject(fields, packet->fields[i].name, decoded->values[i]);
+        cJSON_AddNumberToObject(fields, packet->fields[i].name,
+                                bw_amd_field_shown(&packet->fields[i], decoded->values[i]));
     if (packet && packet->tail == BW_AMD_TAIL_REGISTERS) {
         registers_json(row, kind, decoded);
     } else {

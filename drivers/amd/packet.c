@@ -7,7 +7,11 @@
 
 #include "base/text.h"
 
-enum { TAIL_PRINTED_MAX = 16 }; /* of a long inline payload only the start is shown */
+enum {
+    TAIL_PRINTED_MAX = 16, /* of a long inline payload only the start is shown */
+    ADDRESS_BITS_MAX =
+        8, /* that an alignment leaves out: 128 bytes have 7; GCR_CONTROL_LO begins at bit 16 */
+};
 
 void bw_amd_emit_begin(struct bw_amd_emit *emit, uint32_t header, uint32_t word_count)
 {
@@ -129,6 +133,15 @@ void bw_amd_packet_unpack(const struct bw_amd_packet *packet, const uint32_t *wo
     }
 }
 
+uint32_t bw_amd_field_shown(const struct bw_amd_field *field, uint32_t value)
+{
+    static const char low_word[] = "_LO";
+    size_t length = strlen(field->name), end = sizeof low_word - 1;
+    bool address = bw_amd_bits_high(field->bits) == 31 && bw_amd_bits_low(field->bits) < ADDRESS_BITS_MAX &&
+                   length > end && strcmp(field->name + length - end, low_word) == 0;
+    return address ? value << bw_amd_bits_low(field->bits) : value;
+}
+
 void bw_amd_packet_print(const struct bw_amd_decoded *decoded, const uint32_t *words, uint64_t offset_words,
                          struct bw_text *text)
 {
@@ -141,7 +154,8 @@ void bw_amd_packet_print(const struct bw_amd_decoded *decoded, const uint32_t *w
         for (uint32_t i = 0; i < packet->field_count; i++) {
             uint32_t bits = packet->fields[i].bits;
             if (bw_amd_bits_word(bits) < decoded->word_count)
-                bw_text_add(text, "        %s = 0x%x\n", packet->fields[i].name, decoded->values[i]);
+                bw_text_add(text, "        %s = 0x%x\n", packet->fields[i].name,
+                            bw_amd_field_shown(&packet->fields[i], decoded->values[i]));
         }
     }
     if (packet && packet->tail == BW_AMD_TAIL_DATA && decoded->tail_count) {

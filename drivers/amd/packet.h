@@ -97,6 +97,10 @@ static inline uint32_t bw_amd_bits_unpack(uint32_t bits, uint32_t word)
     return (word >> bw_amd_bits_low(bits)) & bw_amd_bits_max(bits);
 }
 
+/* The field's value as it is printed. The low word of an address, where the packet leaves out the bits that
+ * are zero by its alignment, is printed with them: the address is what people look for. */
+uint32_t bw_amd_field_shown(const struct bw_amd_field *field, uint32_t value);
+
 /* A packet in the making. Begin, put fields in any order, end: then exactly word_count words are in the
  * encoder. */
 struct bw_amd_emit {

@@ -3,7 +3,8 @@
  *
  * Sources: Linux drivers/gpu/drm/amd/amdgpu/nvd.h (gfx10 and later) and soc15d.h (gfx9),
  * amdkfd/kfd_pm4_headers_ai.h (RELEASE_MEM of gfx9); GPUOpen PAL's MEC packet definitions for the fields that
- * the kernel does not use.
+ * the kernel does not use. DISPATCH_INDIRECT and ATOMIC_MEM, which no builder makes (PAL's MEC packet
+ * definitions, nvd.h), are there for the decoder.
  *
  * BW_AMD_PM4_PACKETS(P): P(symbol, name, opcode, generations, words, tail); `words` counts the header.
  * BW_AMD_PM4_FIELDS_<symbol>(F): F(symbol, field, word, low, high). */
@@ -15,6 +16,8 @@
 #define BW_AMD_PM4_PACKETS(P)                                                             \
     P(NOP, "NOP", 0x10, BW_AMD_PM4_ANY, 1, BW_AMD_TAIL_DATA)                              \
     P(DISPATCH_DIRECT, "DISPATCH_DIRECT", 0x15, BW_AMD_PM4_ANY, 5, BW_AMD_TAIL_NONE)      \
+    P(DISPATCH_INDIRECT, "DISPATCH_INDIRECT", 0x16, BW_AMD_PM4_ANY, 4, BW_AMD_TAIL_NONE)  \
+    P(ATOMIC_MEM, "ATOMIC_MEM", 0x1e, BW_AMD_PM4_ANY, 9, BW_AMD_TAIL_NONE)                \
     P(COND_EXEC, "COND_EXEC", 0x22, BW_AMD_PM4_ANY, 5, BW_AMD_TAIL_NONE)                  \
     P(PRED_EXEC, "PRED_EXEC", 0x23, BW_AMD_PM4_ANY, 2, BW_AMD_TAIL_NONE)                  \
     P(WRITE_DATA, "WRITE_DATA", 0x37, BW_AMD_PM4_ANY, 4, BW_AMD_TAIL_DATA)                \
@@ -38,6 +41,23 @@
     F(DISPATCH_DIRECT, DIM_Y, 2, 0, 31)      \
     F(DISPATCH_DIRECT, DIM_Z, 3, 0, 31)      \
     F(DISPATCH_DIRECT, DISPATCH_INITIATOR, 4, 0, 31)
+
+#define BW_AMD_PM4_FIELDS_DISPATCH_INDIRECT(F) \
+    F(DISPATCH_INDIRECT, ADDR_LO, 1, 2, 31)    \
+    F(DISPATCH_INDIRECT, ADDR_HI, 2, 0, 31)    \
+    F(DISPATCH_INDIRECT, DISPATCH_INITIATOR, 3, 0, 31)
+
+#define BW_AMD_PM4_FIELDS_ATOMIC_MEM(F)    \
+    F(ATOMIC_MEM, ATOMIC, 1, 0, 6)         \
+    F(ATOMIC_MEM, COMMAND, 1, 8, 11)       \
+    F(ATOMIC_MEM, CACHE_POLICY, 1, 25, 26) \
+    F(ATOMIC_MEM, ADDR_LO, 2, 2, 31)       \
+    F(ATOMIC_MEM, ADDR_HI, 3, 0, 31)       \
+    F(ATOMIC_MEM, SRC_DATA_LO, 4, 0, 31)   \
+    F(ATOMIC_MEM, SRC_DATA_HI, 5, 0, 31)   \
+    F(ATOMIC_MEM, CMP_DATA_LO, 6, 0, 31)   \
+    F(ATOMIC_MEM, CMP_DATA_HI, 7, 0, 31)   \
+    F(ATOMIC_MEM, LOOP_INTERVAL, 8, 0, 12)
 
 #define BW_AMD_PM4_FIELDS_COND_EXEC(F)    \
     F(COND_EXEC, ADDR_LO, 1, 2, 31)       \

@@ -17,7 +17,40 @@ printf '0\n' >"$work/sdma.txt" # NOP
 check 0 '' decode --kind sdma "$work/sdma.txt"
 says 'NOP'
 printf '0x100000000\n' >"$work/wide.txt"
-check 1 'more than 32 bits' decode "$work/wide.txt"
+check 1 "line 1: '0x100000000' is a number of more than 32 bits" decode "$work/wide.txt"
+# One bad token is named, with its line; it turns no text into raw words.
+printf '# \303\251\n0040: 0xc0001000, 7 # NOP\n\nzz\n' >"$work/token.txt"
+check 1 "line 4: 'zz' is no word.*hexadecimal" decode "$work/token.txt"
+printf '0xc0001000 zz' >"$work/token.txt"
+check 1 "line 1: 'zz' is no word" decode "$work/token.txt"
+for bad in 'c0001000:c' ':' 0x 12345678x '0040: : 1'; do
+  printf '%s zz\n' "$bad" >"$work/token.txt"
+  check 1 'line 1: .* is no word' decode "$work/token.txt"
+done
+"$bellwire" compile "$source_dir/samples/digits/digits.onnx" --arch gfx1100 --dump queues >"$work/queues.txt"
+check 1 'line 2: .*is no word.*not read back' decode "$work/queues.txt"
+# Nothing to decode is no success.
+for nothing in '' '# a comment' '0040:'; do
+  printf '%s' "$nothing" >"$work/nothing"
+  check 1 'nothing holds no words' decode "$work/nothing"
+done
+check 1 'standard input holds no words' decode - </dev/null
+# Addresses are printed as addresses, in text and in JSON.
+echo c0023f00 22334450 00007f11 00801234 >"$work/ib.txt"
+check 0 '' decode "$work/ib.txt"
+says 'IB_BASE_LO = 0x22334450'
+check 0 '' decode "$work/ib.txt" --json
+says "\"IB_BASE_LO\": *$((0x22334450))"
+# Packets that no builder makes.
+echo c0021600 22334450 00007f11 00008045 c0071e00 0400012f 22334450 00007f11 1 0 5 0 10 >"$work/rare.txt"
+check 0 '' decode "$work/rare.txt"
+says 'DISPATCH_INDIRECT'
+says 'ATOMIC_MEM'
+says 'ADDR_LO = 0x22334450'
+echo 13000009 22334450 00007f11 77 c 5f31000a 22334450 00007f11 1 0 5 0 10 11 22334480 83a07f11 22335081 05007f11 >"$work/rare.txt"
+check 0 '' decode --kind sdma "$work/rare.txt"
+says 'COND_EXE '
+says 'BASE_VA_LO = 0x22334480'
 printf '\001\002\003' >"$work/three.bin"
 check 1 'not whole 32-bit words' decode "$work/three.bin"
 check 1 'ENOENT' decode "$work/none"

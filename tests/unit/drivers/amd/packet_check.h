@@ -79,6 +79,26 @@ static inline void golden_check(struct golden *golden, const char *name, const s
             printf("      golden line \"%s\", word %u\n", name, i);
 }
 
+/* A packet that no builder makes: the golden words taken apart are these fields, in the table's order. */
+static inline void golden_decodes(struct golden *golden, const char *name,
+                                  void (*decode)(uint32_t generation, const uint32_t *words, uint64_t count,
+                                                 struct bw_amd_decoded *decoded),
+                                  uint32_t generation, const uint32_t *fields, uint32_t field_count)
+{
+    const struct golden_line *line = golden_use(golden, name);
+    struct bw_amd_decoded decoded;
+    if (!line)
+        return;
+    decode(generation, line->words, line->word_count, &decoded);
+    BW_STR(decoded.problem, "");
+    BW_EQ(decoded.word_count, line->word_count);
+    if (!BW_TRUE(decoded.packet != NULL) || !BW_EQ(decoded.packet->field_count, field_count))
+        return;
+    for (uint32_t i = 0; i < field_count; i++)
+        if (!BW_EQ(decoded.values[i], fields[i]))
+            printf("      golden line \"%s\", field %s\n", name, decoded.packet->fields[i].name);
+}
+
 /* Each line was used, and each packet of the table has one: `has` says whether a line is of a packet. */
 static inline void
 golden_is_complete(const struct golden *golden, const struct bw_amd_packet *packets, uint32_t packet_count,

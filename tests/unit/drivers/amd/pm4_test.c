@@ -2,6 +2,7 @@
  * the printer. */
 #include "drivers/amd/pm4.h"
 
+#include "base/bits.h"
 #include "drivers/amd/regs.h"
 #include "tests/unit/drivers/amd/packet_check.h"
 
@@ -79,6 +80,12 @@ static void words_are_golden(void)
                            &(struct bw_amd_release){BW_AMD_CACHE_WRITE_BACK, BW_AMD_RELEASE_DATA_64,
                                                     BW_AMD_RELEASE_INTERRUPT_AFTER_WRITE, A, B, 42});
     GOLDEN("release_signal_gfx9");
+    const uint32_t indirect[] = {0x22334450 >> 2, 0x7f11, 0x8045};
+    golden_decodes(&golden, "dispatch_indirect", bw_amd_pm4_decode, BW_AMD_PM4_GCR, indirect,
+                   BW_COUNT_OF(indirect));
+    /* 64-bit add with the old value returned, loop until compare satisfied, bypass. */
+    const uint32_t atomic[] = {0x2f, 1, 2, 0x22334450 >> 2, 0x7f11, 0x456789a8, 0x123, 5, 6, 16};
+    golden_decodes(&golden, "atomic_mem", bw_amd_pm4_decode, BW_AMD_PM4_GCR, atomic, BW_COUNT_OF(atomic));
     golden_is_complete(&golden, packets, packet_count, line_is_of);
     bw_encoder_free(&e);
 }

@@ -53,6 +53,14 @@ static void words_are_golden(void)
     GOLDEN("const_fill_v4");
     bw_amd_sdma_fence(&e, BW_AMD_SDMA_4, A, bw_operand_constant(0x77), 0);
     GOLDEN("fence_v4");
+    const uint32_t condition[] = {3, 1, 0x22334450 >> 2, 0x7f11, 0x77, 12};
+    golden_decodes(&golden, "cond_exe", bw_amd_sdma_decode, BW_AMD_SDMA_5, condition, 6);
+    golden_decodes(&golden, "cond_exe_v4", bw_amd_sdma_decode, BW_AMD_SDMA_4, condition + 2, 4);
+    const uint32_t atomic[] = {3, 1, 1, 0, 0x2f, 0x22334450 >> 2, 0x7f11, 0x456789a8, 0x123, 5, 6, 16};
+    golden_decodes(&golden, "atomic", bw_amd_sdma_decode, BW_AMD_SDMA_5, atomic, 12);
+    golden_decodes(&golden, "atomic_v4", bw_amd_sdma_decode, BW_AMD_SDMA_4, atomic + 2, 10);
+    const uint32_t gcr[] = {0x22334480 >> 7, 0x7f11, 0x83a0, 1, 0x22335080 >> 7, 0x7f11, 5};
+    golden_decodes(&golden, "gcr_req", bw_amd_sdma_decode, BW_AMD_SDMA_5, gcr, 7);
     golden_is_complete(&golden, packets, packet_count, line_is_of);
     bw_encoder_free(&e);
 }

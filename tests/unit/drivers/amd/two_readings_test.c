@@ -120,11 +120,16 @@ static const char *const disputed_packet_fields[] = {
     /* The mock checks that addresses have 48 bits. */
     "INDIRECT_BUFFER.IB_BASE_HI",
     "COND_EXEC.ADDR_HI",
+    "DISPATCH_INDIRECT.ADDR_HI",
+    /* 4 bits in PAL and nvd.h; commands beyond 2 bits are defined nowhere. */
+    "ATOMIC_MEM.COMMAND",
     /* In Linux's sdma_v6_0_0_pkt_open.h only: cache policies and their valid bit. This driver leaves them 0.
      */
     "COPY_LINEAR.CPV",
     "CONST_FILL.CPV",
     "CONST_FILL.CACHE_POLICY",
+    "ATOMIC.CPV",
+    "ATOMIC.CACHE_POLICY",
     "TIMESTAMP_GET_GLOBAL.CPV",
     "TIMESTAMP_GET_GLOBAL.L2_POLICY",
     "TIMESTAMP_GET_GLOBAL.LLC_POLICY",
@@ -180,7 +185,25 @@ static void sdma_packets_have_the_same_shape(void)
     }
 }
 
+/* What the mock executes the decoder prints. */
+static void the_mock_knows_no_packet_more(void)
+{
+    for (uint32_t opcode = 0; opcode < 0x100; opcode++) {
+        bool known = bw_amd_pm4_packet(BW_AMD_PM4_GCR, opcode) && bw_amd_pm4_packet(BW_AMD_PM4_COHER, opcode);
+        if (!BW_TRUE(known || !bw_mock_pm4_find(opcode, BW_MOCK_GFX_ALL)))
+            printf("      PM4 opcode 0x%02x\n", opcode);
+        for (uint32_t sub_opcode = 0; sub_opcode < 0x100; sub_opcode++) {
+            bool rdna = bw_mock_sdma_find(opcode, sub_opcode, BW_MOCK_GFX11) != NULL;
+            bool gfx9 = bw_mock_sdma_find(opcode, sub_opcode, BW_MOCK_GFX9) != NULL;
+            if (!BW_TRUE((!rdna || bw_amd_sdma_packet(BW_AMD_SDMA_5, opcode, sub_opcode)) &&
+                         (!gfx9 || bw_amd_sdma_packet(BW_AMD_SDMA_4, opcode, sub_opcode))))
+                printf("      SDMA opcode %u, sub-opcode %u\n", opcode, sub_opcode);
+        }
+    }
+}
+
 BW_TEST_MAIN("amd two readings", {"registers_lie_at_the_same_places", registers_lie_at_the_same_places},
              {"register_fields_exist_on_both_sides", register_fields_exist_on_both_sides},
              {"pm4_packets_have_the_same_shape", pm4_packets_have_the_same_shape},
-             {"sdma_packets_have_the_same_shape", sdma_packets_have_the_same_shape})
+             {"sdma_packets_have_the_same_shape", sdma_packets_have_the_same_shape},
+             {"the_mock_knows_no_packet_more", the_mock_knows_no_packet_more})
