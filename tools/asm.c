@@ -10,7 +10,10 @@
 #include "compiler/llvm/assemble.h"
 #include "tools/tool.h"
 
-enum { SOURCE_BYTES_MAX = 64 << 20 }; /* a hand-written file; more is a mistake */
+enum {
+    SOURCE_BYTES_MAX = 64 << 20, /* a hand-written file; more is a mistake */
+    LINE_SHOWN_MAX = 80,
+};
 
 #if BW_HAVE_LLVM
 static int write_object(const char *path, const void *object, uint64_t object_bytes)
@@ -46,6 +49,26 @@ static void stderr_capture_end(const struct stderr_capture *capture, char *line,
     close(capture->file);
 }
 
+/* The line that "FILE:LINE:COLUMN: why" is about, as what was observed. */
+static void show_line(struct bw_err *err, const char *source, const char *text, uint64_t text_bytes)
+{
+    size_t prefix = strlen(source);
+    if (strncmp(err->what, source, prefix) != 0 || err->what[prefix] != ':')
+        return;
+    unsigned long line = strtoul(err->what + prefix + 1, NULL, 10);
+    const char *at = text, *end = text + text_bytes;
+    for (; line > 1 && at < end; line--) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        at = next ? next + 1 : end;
+    }
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    const char *stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    size_t length = (size_t)((stop ? stop : end) - at);
+    if (line == 1 && length)
+        bw_err_observed(err, "'%.*s'", length < LINE_SHOWN_MAX ? (int)length : LINE_SHOWN_MAX, at);
+}
+
 /* "<inline asm>:3:1: why" is about the file. */
 static void name_file(struct bw_err *err, const char *source)
 {
@@ -77,8 +100,10 @@ static int assemble(const char *arch, const char *source, const char *output, bo
     struct stderr_capture capture = stderr_capture_begin();
     int rc = bw_llvm_assemble(arch, text, text_bytes, &object, &object_bytes, &err);
     stderr_capture_end(&capture, printed, sizeof printed);
-    if (rc)
+    if (rc) {
         name_file(&err, source);
+        show_line(&err, source, text, text_bytes);
+    }
     if (rc && printed[0] && !err.hint[0])
         bw_err_hint(&err, "%s", printed);
     int status = rc ? bw_tool_fail(&err) : write_object(output, object, object_bytes);

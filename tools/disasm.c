@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "drivers/amd/arch.h"
@@ -33,7 +34,8 @@ struct listing {
     cJSON *rows; /* NULL: text */
     label_list labels;
     uint16_t section; /* the one being listed */
-    uint64_t illegal;
+    uint64_t illegal, listed;
+    uint64_t padding; /* s_code_end in a row, so far; of many the first and their number are printed */
 };
 
 /* One instruction, or what is none (text NULL). */
@@ -42,10 +44,62 @@ struct row {
     unsigned length;
     uint64_t address;
     const char *label, *text;
+    bool branches;
+    uint64_t target; /* of a branch */
 };
 
-static void print_row(const struct row *row)
+/* Where a branch goes: relative to what follows it, in words (RDNA3 ISA, "Program Flow Control"). */
+static void branch_find(struct row *row)
 {
+    static const char *const mnemonics[] = {"s_branch ", "s_cbranch_", "s_call_b64 "};
+    for (size_t i = 0; i < BW_COUNT_OF(mnemonics) && row->text; i++)
+        row->branches |= !strncmp(row->text, mnemonics[i], strlen(mnemonics[i]));
+    if (!row->branches)
+        return;
+    uint16_t offset_words; /* little endian, the low half of the word */
+    memcpy(&offset_words, row->code, sizeof offset_words);
+    row->target = row->address + row->length + (uint64_t)((int64_t)(int16_t)offset_words * 4);
+}
+
+/* The function that the address is in: the one that begins last before it. */
+static const struct label *label_before(const struct listing *listing, uint64_t address)
+{
+    const struct label *found = NULL;
+    for (size_t i = 0; i < listing->labels.count; i++) {
+        const struct label *label = &listing->labels.data[i];
+        if (label->section == listing->section && label->address <= address &&
+            (!found || label->address > found->address))
+            found = label;
+    }
+    return found;
+}
+
+static void print_target(const struct listing *listing, uint64_t target)
+{
+    const struct label *label = label_before(listing, target);
+    bw_print(stdout, "  // %08llx", (unsigned long long)target);
+    if (label && label->address == target)
+        bw_print(stdout, " <%s>", label->name);
+    else if (label)
+        bw_print(stdout, " <%s+0x%llx>", label->name, (unsigned long long)(target - label->address));
+}
+
+/* Compilers pad code with s_code_end, for the instruction fetcher: a page of it says no more than its length.
+ */
+static void padding_end(struct listing *listing)
+{
+    if (listing->padding > 1)
+        bw_print(stdout, "          ... %llu more s_code_end\n", (unsigned long long)listing->padding - 1);
+    listing->padding = 0;
+}
+
+static void print_row(struct listing *listing, const struct row *row)
+{
+    bool padding = row->text && !row->label && !strcmp(row->text, "s_code_end");
+    if (!padding)
+        padding_end(listing);
+    else if (listing->padding++)
+        return;
     if (row->label)
         bw_print(stdout, "%s:\n", row->label);
     bw_print(stdout, "%08llx:", (unsigned long long)row->address);
@@ -54,8 +108,11 @@ static void print_row(const struct row *row)
         memcpy(&word, row->code + i, sizeof word);
         bw_print(stdout, " %08x", word);
     }
-    bw_print(stdout, "%*s %s\n", 28 - (int)(row->length / 4) * 9, "",
+    bw_print(stdout, "%*s %s", 28 - (int)(row->length / 4) * 9, "",
              row->text ? row->text : "<not an instruction>");
+    if (row->branches)
+        print_target(listing, row->target);
+    bw_print(stdout, "\n");
 }
 
 static cJSON *row_json(const struct row *row)
@@ -69,6 +126,8 @@ static cJSON *row_json(const struct row *row)
     }
     if (row->label)
         cJSON_AddStringToObject(object, "label", row->label);
+    if (row->branches)
+        cJSON_AddNumberToObject(object, "target", (double)row->target);
     cJSON_AddItemToObject(object, "text", row->text ? cJSON_CreateString(row->text) : cJSON_CreateNull());
     return object;
 }
@@ -89,18 +148,26 @@ static void list_code(struct listing *listing, const uint8_t *code, uint64_t cod
     for (uint64_t at = 0; at < code_bytes;) {
         struct bw_text text = {0};
         unsigned length = bw_isa_disassemble(listing->isa, code + at, code_bytes - at, address + at, &text);
-        struct row row = {code + at, length, address + at, label_at(listing, address + at),
-                          length ? bw_text_string(&text) : NULL};
+        struct row row = {code + at,
+                          length,
+                          address + at,
+                          label_at(listing, address + at),
+                          length ? bw_text_string(&text) : NULL,
+                          false,
+                          0};
         listing->illegal += length == 0;
         if (!length)
             row.length = code_bytes - at < 4 ? (unsigned)(code_bytes - at) : 4;
+        branch_find(&row);
+        listing->listed++;
         if (listing->rows)
             cJSON_AddItemToArray(listing->rows, row_json(&row));
         else
-            print_row(&row);
+            print_row(listing, &row);
         bw_text_free(&text);
         at += row.length;
     }
+    padding_end(listing);
 }
 
 /* Functions of every symbol table; a linked file has two, which say the same. */
@@ -149,6 +216,22 @@ static int list_elf(struct listing *listing, const struct bw_amd_arch *arch, con
     return rc;
 }
 
+static int arch_fail(const char *arch)
+{
+    struct bw_err err = {0};
+    struct bw_text text = {0};
+    uint32_t count;
+    const struct bw_amd_arch *table = bw_amd_arch_table(&count);
+    const struct bw_isa *isa;
+    for (uint32_t i = 0; i < count; i++)
+        if (bw_isa_find_decoder(table[i].name, &isa) == 0)
+            bw_text_add(&text, "%s%s", text.length ? ", " : "", table[i].name);
+    bw_fail(&err, -ENOTSUP, "disasm", "architecture '%s'", arch);
+    bw_err_hint(&err, "decoders exist for: %s", bw_text_string(&text));
+    bw_text_free(&text);
+    return bw_tool_fail(&err);
+}
+
 int bw_tool_disasm(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("disasm", argc, argv);
@@ -167,11 +250,8 @@ int bw_tool_disasm(int argc, char **argv)
         return bw_tool_usage("disasm", "--arch and a file are needed");
     struct bw_err err = {0};
     const struct bw_isa *isa = NULL;
-    if (bw_isa_find_decoder(arch, &isa)) {
-        bw_fail(&err, -ENOTSUP, "disasm", "architecture '%s'", arch);
-        bw_err_hint(&err, "decoders exist for: gfx1100, gfx1101, gfx1102, gfx1103, gfx1200, gfx1201");
-        return bw_tool_fail(&err);
-    }
+    if (bw_isa_find_decoder(arch, &isa))
+        return arch_fail(arch);
     void *file = NULL;
     uint64_t file_bytes = 0;
     if (bw_tool_read_file(path, FILE_BYTES_MAX, &file, &file_bytes, &err))
@@ -188,6 +268,8 @@ int bw_tool_disasm(int argc, char **argv)
     else
         list_code(&listing, file, file_bytes, 0);
     free(file);
+    if (!rc && !listing.listed)
+        rc = bw_fail(&err, -EINVAL, "disasm", "%s holds no instructions", path);
     int status = rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
     if (document && !status) {
         cJSON_AddNumberToObject(document, "not_instructions", (double)listing.illegal);

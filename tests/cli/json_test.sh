@@ -58,11 +58,9 @@ document decode
 says '"problem": *"cut off'
 says '"registers"'
 : >"$work/empty"
-check 0 '' decode "$work/empty" --json
-document decode
-check 0 '' decode --kind sdma "$work/empty" --json
-check 0 '' disasm --arch gfx1100 "$work/empty" --json
-document disasm
+check 1 'empty holds no words' decode "$work/empty" --json
+check 1 'empty holds no words' decode --kind sdma "$work/empty" --json
+check 1 'empty holds no instructions' disasm --arch gfx1100 "$work/empty" --json
 check 0 '' bench launch --nodes 5 --repeats 1 --json
 document bench
 has device nodes host_ns_per_node done_ns_per_node syscalls_per_replay allocations_per_replay dwords_per_node waits_per_node cache_ops_per_node doorbells_per_replay

@@ -8,6 +8,18 @@ check 0 '' asm --arch gfx1100 "$source_dir/tests/cli/kernels.s" -o "$work/k.o"
 check 1 '' disasm --arch gfx1100 "$work/k.o" # one of its instructions is none
 says 's_sleep 1|s_sleep 0x1'
 says '^store_item:$'
+check 0 '' asm --arch gfx1100 "$source_dir/samples/vector_add.s" -o "$work/v.o"
+check 0 '' disasm --arch gfx1100 "$work/v.o"
+says 's_cbranch_execz 9  // 00000054 <vector_add\+0x54>$'
+says '^ +\.\.\. [0-9]+ more s_code_end$'
+[ "$(grep -c 's_code_end' <<<"$out")" = 2 ] || complain "$last" 'padding on two lines' "$out"
+check 0 '' disasm --arch gfx1100 "$work/v.o" --json
+says '"target": *84'
+check 1 "architecture 'gfx900'.*decoders exist for: gfx1100, .*gfx1201" disasm --arch gfx900 "$work/v.o"
+: >"$work/nothing"
+check 1 'nothing holds no instructions' disasm --arch gfx1100 "$work/nothing"
+printf '  s_nop 0\n  s_bogus 1 // what\n' >"$work/bad.s"
+check 1 "bad.s:2:3: invalid instruction: observed 's_bogus 1 // what'" asm --arch gfx1100 "$work/bad.s" -o "$work/bad.o"
 run() { # STATUS PATTERN KERNEL ARGS...
   local status=$1 pattern=$2 kernel=$3
   shift 3
