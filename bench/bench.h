@@ -20,6 +20,7 @@ struct bw_bench_options {
     uint32_t nodes;                /* launch: kernels per graph; 0: 200 */
     uint32_t repeats;              /* 0: the bench's own default */
     /* Collectives, as nccl-tests have them. */
+    uint32_t ranks;               /* the first so many devices; 0: all, or 4 host queues */
     uint64_t step_bytes;          /* from one size to the next when no factor is given; 0: 1 MiB */
     uint32_t warm_up, iterations; /* iterations: at least 1 */
     const char *type;             /* NULL: float */

@@ -16,7 +16,8 @@ enum {
     BYTES_DEFAULT = 32 << 20, /* as nccl-tests */
     STEP_DEFAULT = 1 << 20,   /* as nccl-tests */
     PLAIN_BYTES_MAX =
-        256 << 20,             /* of a memcpy: far beyond any cache, and no more memory than the ranks have */
+        256 << 20, /* of a memcpy: far beyond any cache, and no more memory than the ranks have */
+    RANKS_DEFAULT = 4,
     PAIR_BYTES_MAX = 16 << 20, /* of the matrix: what follows is as fast */
 };
 
@@ -46,6 +47,12 @@ struct bench {
     uint32_t busbw_count;
     uint64_t wrong, last_bytes; /* last_bytes: the last size */
     cJSON *root, *rows;
+};
+
+struct names {
+    char text[BW_BENCH_RANKS_MAX][sizeof((struct bw_device_info){0}.name)];
+    const char *at[BW_BENCH_RANKS_MAX];
+    uint32_t count;
 };
 
 /* ---- ranks ---- */
@@ -165,24 +172,63 @@ static void sizes_choose(struct bench *bench)
     bench->group.bytes_max = most;
 }
 
-static int bench_open(struct bench *bench, struct bw_err *err)
+static int gpu_note(void *user, const struct bw_device_listing *listing)
 {
-    static const char *const names_default[] = {"host:0", "host:1", "host:2", "host:3"};
-    const struct bw_bench_options *options = bench->options;
-    const char *const *names = options->device_count ? options->devices : names_default;
-    uint32_t count = options->device_count ? options->device_count : BW_COUNT_OF(names_default);
-    if (count > BW_BENCH_RANKS_MAX)
-        return bw_fail(err, -E2BIG, "bench", "%u devices, at most %d", count, BW_BENCH_RANKS_MAX);
-    int rc = words_take(&bench->group, options, err);
-    if (!rc) {
-        sizes_choose(bench);
-        rc = memory_make(bench, count, err);
+    struct names *names = user;
+    if (listing->usable && !listing->info.mock && listing->info.vram_bytes &&
+        names->count < BW_BENCH_RANKS_MAX)
+        snprintf(names->text[names->count++], sizeof names->text[0], "%s", listing->info.name);
+    return 0;
+}
+
+/* The devices named, or the machine's GPUs, or queues of the host where there are not as many. */
+static int names_choose(const struct bw_bench_options *options, struct names *names, struct bw_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < options->device_count && i < BW_BENCH_RANKS_MAX; i++)
+        names->at[i] = options->devices[i];
+    names->count = options->device_count;
+    if (options->device_count > BW_BENCH_RANKS_MAX)
+        return bw_fail(err, -E2BIG, "bench", "%u devices, at most %d", names->count, BW_BENCH_RANKS_MAX);
+    if (options->ranks > names->count && options->device_count)
+        return bw_fail(err, -EINVAL, "bench", "-g %u: %u devices", options->ranks, names->count);
+    if (!options->device_count)
+        rc = bw_device_list(options->ctx, gpu_note, names, err);
+    bool host = !options->device_count && names->count < (options->ranks ? options->ranks : 2);
+    if (host)
+        names->count = options->ranks ? options->ranks : RANKS_DEFAULT;
+    for (uint32_t i = 0; i < names->count && !options->device_count; i++) {
+        if (host)
+            snprintf(names->text[i], sizeof names->text[i], "host:%u", i);
+        names->at[i] = names->text[i];
     }
-    for (uint32_t i = 0; i < count && !rc; i++)
-        rc = rank_open(bench, names[i], err);
+    names->count = options->ranks ? options->ranks : names->count;
     return rc;
 }
 
+static int ranks_open(struct bench *bench, const struct names *names, struct bw_err *err)
+{
+    int rc = words_take(&bench->group, bench->options, err);
+    if (!rc) {
+        sizes_choose(bench);
+        rc = memory_make(bench, names->count, err);
+    }
+    for (uint32_t i = 0; i < names->count && !rc; i++)
+        rc = rank_open(bench, names->at[i], err);
+    return rc;
+}
+
+static int bench_open(struct bench *bench, struct bw_err *err)
+{
+    struct names *names = calloc(1, sizeof *names);
+    if (!names)
+        return bw_fail(err, -ENOMEM, "bench", "names");
+    int rc = names_choose(bench->options, names, err);
+    if (!rc)
+        rc = ranks_open(bench, names, err);
+    free(names);
+    return rc;
+}
 static void bench_close(struct bench *bench)
 {
     group_close(&bench->group);

@@ -97,12 +97,14 @@ static uint64_t size_take(struct bw_args *args)
 
 static void option_take(struct bw_args *args, struct request *request)
 {
-    static const char *const known[] = {"--devices",   "-b",      "-e",     "-f",      "-i",
-                                        "-w",          "-n",      "-d",     "-o",      "--strategy",
-                                        "--transport", "--model", "--plot", "--nodes", "--repeats"};
+    static const char *const known[] = {
+        "--devices", "-g", "-b",         "-e",          "-f",      "-i",     "-w",      "-n",
+        "-d",        "-o", "--strategy", "--transport", "--model", "--plot", "--nodes", "--repeats"};
     struct bw_bench_options *how = &request->how;
     if (bw_args_is(args, "--devices"))
         request->devices = bw_args_value(args);
+    else if (bw_args_is(args, "-g"))
+        how->ranks = bw_args_count(args, 1, BW_NAME_DEVICES_MAX);
     else if (bw_args_is(args, "-b"))
         how->bytes_min = size_take(args);
     else if (bw_args_is(args, "-e"))

@@ -39,6 +39,12 @@ check 0 '' bench copy -e 100 --repeats 1
 says '^host:0 +memory +100 '
 check 1 'sizes are at most 65536' bench gemm -b 9223372036854775808
 
+check 0 '' bench all2all -b 64 -e 64 -n 1 -g 3
+says '^# rank  2: host:2'
+check 0 '' bench all2all -b 64 -e 64 -n 1 -g 2 --devices 'mockkfd+amd@gfx1100*4,cu=2,vram=64M'
+says '^# rank  1: mockkfd'
+check 1 '-g 3: 2 devices' bench all2all -g 3 --devices host:0,host:1
+check 2 'from 1 to 64' bench allreduce -g 65
 # As nccl-tests users type it: sizes per rank, factors or steps, letters in either case.
 check 0 '' bench all2all -b 4K -e 64k -f 4 -w 0 -n 3
 says '^# +size +count +type +redop +root +time +algbw +busbw +#wrong +time +algbw +busbw +#wrong'
