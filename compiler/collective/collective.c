@@ -9,8 +9,8 @@
 
 #include "base/bits.h"
 
-/* Elements of one rank: bytes of all ranks stay far below 2^63. */
-#define COUNT_MAX (1ull << 48)
+/* Elements of one rank: what 64 ranks hold of 64 ranks in 8 bytes each stays below 2^63. */
+#define COUNT_MAX (1ull << 44)
 
 static const char *const kind_names[] = {"all-gather", "broadcast", "reduce-scatter", "all-reduce",
                                          "all-to-all"};
