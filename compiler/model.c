@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "compiler/io.h"
 
 /* ---- loading ---- */
@@ -328,6 +329,16 @@ int bw_model_bind_shape(struct bw_model *model, const char *input, uint32_t rank
     return rc;
 }
 
+/* One dimension of a shape of that rank: the size that it has, or some. */
+static void shape_example(struct bw_text *text, uint32_t index, int64_t size)
+{
+    enum { SOME_SIZE = 64, BATCH_SIZE = 1 };
+    bw_text_add(text, "%s%lld", index ? "x" : "",
+                (long long)(size >= 0 ? size
+                            : index   ? SOME_SIZE
+                                      : BATCH_SIZE));
+}
+
 int bw_model_input_shape(const struct bw_model *model, uint32_t index, uint32_t *rank, int64_t *dims,
                          struct bw_err *err)
 {
@@ -345,7 +356,12 @@ int bw_model_input_shape(const struct bw_model *model, uint32_t index, uint32_t 
             const char *symbol = declared->dims[i].symbol;
             int rc = bw_fail(err, -EINVAL, "model", "dimension %u%s%s%s of input '%s' is free", i,
                              symbol ? " (" : "", symbol ? symbol : "", symbol ? ")" : "", declared->name);
-            bw_err_hint(err, "bind it, or give the whole shape: %s=1x3x48x320", declared->name);
+            struct bw_text text = {0};
+            for (uint32_t k = 0; k < declared->rank; k++)
+                shape_example(&text, k, dim_size(model, declared, k));
+            bw_err_hint(err, "bind it, or give the whole shape, as %s=%s", declared->name,
+                        bw_text_string(&text));
+            bw_text_free(&text);
             return rc;
         }
     }

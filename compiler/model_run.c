@@ -163,6 +163,14 @@ static int array_check(const struct bw_model *model, uint32_t index, const struc
     return !array->data && bw_array_elements(array) ? input_mismatch(declared, err, "data") : 0;
 }
 
+static const char *kind_text(enum bw_value_kind kind)
+{
+    return kind == BW_VALUE_ARRAY      ? "a tensor"
+           : kind == BW_VALUE_STRINGS  ? "a tensor of strings"
+           : kind == BW_VALUE_SEQUENCE ? "a sequence"
+                                       : "nothing";
+}
+
 static int inputs_check(const struct bw_model *model, const struct bw_value *inputs, struct bw_err *err)
 {
     int rc = 0;
@@ -173,9 +181,12 @@ static int inputs_check(const struct bw_model *model, const struct bw_value *inp
                                                         : BW_VALUE_ARRAY;
         if (inputs[i].kind == BW_VALUE_NONE && declared->optional)
             continue;
-        if (inputs[i].kind != wanted)
+        if (inputs[i].kind != wanted) {
             rc = input_mismatch(declared, err, "kind");
-        else if (wanted == BW_VALUE_ARRAY)
+            bw_err_expected(err, "%s", kind_text(wanted));
+            bw_err_observed(err, "%s", kind_text(inputs[i].kind));
+        }
+        if (!rc && wanted == BW_VALUE_ARRAY)
             rc = array_check(model, i, &inputs[i].array, err);
     }
     return rc;

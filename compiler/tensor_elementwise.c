@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/text.h"
 #include "compiler/tensor_internal.h"
 
 static bool uniform_is(const struct bw_tensor_graph *g, bw_node uniform, double wanted)
@@ -47,13 +48,35 @@ bw_node bw_tensor_unary_node(struct bw_tensor_graph *g, enum bw_op op, bw_node x
     return x ? bw_ir_unary(g->ir, op, x) : 0;
 }
 
+/* "[2,3]" */
+static void shape_add(struct bw_text *text, const struct bw_shape *shape)
+{
+    for (uint32_t i = 0; i < shape->rank; i++)
+        bw_text_add(text, "%s%lld", i ? "," : "[", (long long)shape->dims[i]);
+    bw_text_add(text, shape->rank ? "]" : "[]");
+}
+
+/* c may be 0. */
+static bw_node broadcast_fail(struct bw_tensor_graph *g, const char *op, bw_node a, bw_node b, bw_node c)
+{
+    const bw_node nodes[] = {a, b, c};
+    struct bw_text text = {0};
+    for (uint32_t i = 0; i < 3 && nodes[i]; i++) {
+        bw_text_add(&text, "%s", i ? ", " : "");
+        shape_add(&text, bw_ir_shape(g->ir, nodes[i]));
+    }
+    bw_ir_fail(g->ir, -EINVAL, "%s: shapes do not broadcast: %s", op, bw_text_string(&text));
+    bw_text_free(&text);
+    return 0;
+}
+
 bw_node bw_tensor_binary_node(struct bw_tensor_graph *g, enum bw_op op, bw_node a, bw_node b)
 {
     struct bw_shape shape;
     if (!a || !b)
         return 0;
     if (!bw_shape_broadcast(bw_ir_shape(g->ir, a), bw_ir_shape(g->ir, b), &shape))
-        return bw_ir_fail(g->ir, -EINVAL, "%s: shapes do not broadcast", bw_op_name(op));
+        return broadcast_fail(g, bw_op_name(op), a, b, 0);
     bw_node left = bw_tensor_uniform_node(g, a), right = bw_tensor_uniform_node(g, b);
     bool one_dtype = bw_ir_dtype(g->ir, a) == bw_ir_dtype(g->ir, b);
     if (left && right)
@@ -73,7 +96,7 @@ bw_node bw_tensor_where_node(struct bw_tensor_graph *g, bw_node condition, bw_no
         return 0;
     if (!bw_shape_broadcast(bw_ir_shape(g->ir, a), bw_ir_shape(g->ir, b), &shape) ||
         !bw_shape_broadcast(&shape, bw_ir_shape(g->ir, condition), &shape))
-        return bw_ir_fail(g->ir, -EINVAL, "WHERE: shapes do not broadcast");
+        return broadcast_fail(g, "WHERE", condition, a, b);
     bw_node known = bw_tensor_uniform_node(g, condition);
     int64_t taken;
     if (known && bw_ir_const_value_int(g->ir, known, &taken))

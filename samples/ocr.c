@@ -123,7 +123,9 @@ static int keys_read(const char *path, struct keys *keys)
     }
     if (!keys->lines)
         fprintf(stderr, "ocr: %s: cannot be read\n", escaped(path).text);
-    return keys->lines ? 0 : 1;
+    else if (!keys->count)
+        fprintf(stderr, "ocr: %s: no characters in it; expected one on each line\n", escaped(path).text);
+    return !keys->lines || !keys->count;
 }
 
 static const char *keys_at(const struct keys *keys, int64_t class)
@@ -179,13 +181,22 @@ static double seconds_now(struct bw_ctx *ctx)
     return (double)sys->ops->clock_ns(sys) * 1e-9;
 }
 
-static int scores_check(const struct bw_array *scores, const struct keys *keys, struct bw_err *err)
+static int scores_check(const struct bw_array *scores, const char *model, const struct keys *keys,
+                        struct bw_err *err)
 {
     if (scores->dtype == BW_F32 && scores->rank == 3 && scores->dims[0] == 1 &&
         scores->dims[1] <= WIDTH_MAX / 8 && scores->dims[2] == keys->count + 2)
         return 0;
-    bw_fail(err, -EINVAL, "ocr", "the model's output");
-    bw_err_expected(err, "f32[1,columns,%d]: blank, %d characters, space", keys->count + 2, keys->count);
+    if (scores->dtype != BW_F32 || scores->rank != 3 || scores->dims[0] != 1 ||
+        scores->dims[1] > WIDTH_MAX / 8) {
+        bw_fail(err, -EINVAL, "model", "%s: the output", model);
+        bw_err_expected(err, "f32[1,columns,classes], of a line reader");
+        return -EINVAL;
+    }
+    bw_fail(err, -EINVAL, "keys", "number of characters, for the %lld classes of %s",
+            (long long)scores->dims[2], model);
+    bw_err_expected(err, "%lld, between blank and space", (long long)scores->dims[2] - 2);
+    bw_err_observed(err, "%d", keys->count);
     return -EINVAL;
 }
 
@@ -199,13 +210,13 @@ static int read_on(struct bw_device *device, const char *path, const struct bw_v
     result->info = *bw_device_info(device);
     result->load_seconds = seconds_now(ctx) - begin;
     if (!rc && (bw_model_input_count(model) != 1 || bw_model_output_count(model) != 1))
-        rc = bw_fail(err, -EINVAL, "ocr", "%s: not one input and one output", path);
+        rc = bw_fail(err, -EINVAL, "model", "%s: not one input and one output", path);
     if (!rc)
         rc = bw_model_run(model, device, picture, &result->scores, err);
     if (!rc) {
         bw_model_stats(model, &result->stats);
         bw_device_mock_stats(device, &result->mock); /* zeros where there is no mock */
-        rc = scores_check(&result->scores.array, keys, err);
+        rc = scores_check(&result->scores.array, path, keys, err);
     }
     if (!rc)
         decode(&result->scores.array, keys, &result->reading);
@@ -250,7 +261,7 @@ static int report(const struct result *device, const struct result *host)
 {
     const struct bw_plan_stats *plan = &device->stats.plan;
     double difference = largest_difference(&device->scores.array, &host->scores.array);
-    printf("text        %s\n", device->reading.text);
+    printf("text        %s\n", device->reading.text[0] ? device->reading.text : "(no text found)");
     printf("confidence  %.4f\n", device->reading.confidence);
     printf("device      %s %s%s\n", device->info.name, device->info.product,
            device->info.mock ? " (mock)" : "");

@@ -131,7 +131,7 @@ int bw_tool_asm(int argc, char **argv)
         if (bw_args_is(&args, "--arch"))
             arch = bw_args_value(&args);
         else if (bw_args_is(&args, "--output") || bw_args_is(&args, "-o"))
-            output = bw_args_value(&args);
+            output = bw_args_output(&args);
         else if (args.positional && !source)
             source = args.positional;
         else

@@ -128,7 +128,7 @@ static void option_take(struct bw_args *args, struct request *request)
     else if (bw_args_is(args, "--model"))
         how->model = bw_args_value(args);
     else if (bw_args_is(args, "--plot"))
-        how->plot = bw_args_value(args);
+        how->plot = bw_args_output(args);
     else if (bw_args_is(args, "--nodes"))
         how->nodes = bw_args_count(args, 1, NODES_MAX);
     else if (bw_args_is(args, "--repeats"))

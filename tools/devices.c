@@ -1,25 +1,46 @@
 /* bellwire devices: every device by every interface, and why not where one cannot be used. */
 #include <cjson/cJSON.h>
+#include <string.h>
 
 #include <bellwire/device.h>
 
 #include "tools/print.h"
 #include "tools/tool.h"
 
+enum { NAME_COLUMN_MIN = 24 };
+
+static int measure_row(void *user, const struct bw_device_listing *listing)
+{
+    int *column = user, length = (int)strlen(listing->info.name);
+    if (length > *column)
+        *column = length;
+    return 0;
+}
+
 static int print_row(void *user, const struct bw_device_listing *listing)
 {
+    const int *column = user;
     const struct bw_device_info *info = &listing->info;
     char memory[24] = "-";
     if (info->vram_bytes >= 1u << 30)
         snprintf(memory, sizeof memory, "%.1f GiB", (double)info->vram_bytes / 0x1p30);
     else if (info->vram_bytes)
         snprintf(memory, sizeof memory, "%.0f MiB", (double)info->vram_bytes / 0x1p20);
-    bw_print(stdout, "%-24s %-8s %9s  ", info->name, info->arch[0] ? info->arch : "-", memory);
+    bw_print(stdout, "%-*s %-8s %9s  ", *column, info->name, info->arch[0] ? info->arch : "-", memory);
     if (listing->usable)
         bw_print(stdout, "%s%s\n", info->product[0] ? info->product : "usable", info->mock ? " (mock)" : "");
     else
         bw_print(stdout, "%s%snot usable: %s\n", info->product, info->product[0] ? ", " : "", listing->why);
     return 0;
+}
+
+static int print_table(struct bw_ctx *ctx, struct bw_err *err)
+{
+    int column = NAME_COLUMN_MIN, rc = bw_device_list(ctx, measure_row, &column, err);
+    if (rc < 0)
+        return rc;
+    bw_print(stdout, "%-*s %-8s %9s\n", column, "name", "arch", "memory");
+    return bw_device_list(ctx, print_row, &column, err);
 }
 
 static int add_row(void *user, const struct bw_device_listing *listing)
@@ -51,11 +72,8 @@ int bw_tool_devices(int argc, char **argv)
     if (status)
         return status;
     struct bw_err err = {0};
-    if (!args.json)
-        bw_print(stdout, "%-24s %-8s %9s\n", "name", "arch", "memory");
     cJSON *document = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(document, "devices");
-    int code =
-        args.json ? bw_device_list(ctx, add_row, rows, &err) : bw_device_list(ctx, print_row, NULL, &err);
+    int code = args.json ? bw_device_list(ctx, add_row, rows, &err) : print_table(ctx, &err);
     if (code < 0)
         status = bw_tool_fail(&err);
     if (args.json && code >= 0)

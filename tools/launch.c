@@ -21,7 +21,7 @@ struct launch {
     const char *object, *kernel_name, *device_name, *output;
     uint32_t grid[3], block[3];
     struct bw_launch_arguments arguments;
-    bool json;
+    bool json, wrong_usage;
 
     struct bw_ctx *ctx;
     struct bw_device *device;
@@ -50,7 +50,7 @@ static int parse_options(struct launch *launch, int argc, char **argv)
         else if (bw_args_is(&args, "--device"))
             launch->device_name = bw_args_value(&args);
         else if (bw_args_is(&args, "--output"))
-            launch->output = bw_args_value(&args);
+            launch->output = bw_args_output(&args);
         else if (bw_args_is(&args, "--arg"))
             status = parse_argument(&args, launch);
         else if (args.positional && !launch->object)
@@ -74,7 +74,16 @@ static int load(struct launch *launch, struct bw_err *err)
     if (!rc)
         rc = bw_program_load(launch->device, image, image_bytes, &launch->program, err);
     free(image);
-    return rc ? rc : bw_program_kernel(launch->program, launch->kernel_name, &launch->kernel, err);
+    if (!rc)
+        rc = bw_program_kernel(launch->program, launch->kernel_name, &launch->kernel, err);
+    if (rc == -ENOENT && launch->program && !launch->kernel_name && strchr(err->hint, ',')) {
+        char names[sizeof err->hint];
+        memcpy(names, err->hint, sizeof names);
+        rc = bw_fail(err, -EINVAL, "launch", "%s holds several kernels: --kernel says which", launch->object);
+        bw_err_hint(err, "%s", names);
+        launch->wrong_usage = true;
+    }
+    return rc;
 }
 
 static int run(struct launch *launch, struct bw_err *err)
@@ -134,8 +143,7 @@ static int report_buffers(struct launch *launch, cJSON *rows, struct bw_err *err
         }
         cJSON *row = cJSON_AddObjectToObject(rows, name);
         bw_tool_json_type(row, &argument->value);
-        if (path)
-            cJSON_AddStringToObject(row, "file", path);
+        cJSON_AddItemToObject(row, "file", path ? cJSON_CreateString(path) : cJSON_CreateNull());
         if (!launch->json) {
             bw_print(stdout, "%s %s: ", name, bw_tool_type(&argument->value).text);
             bw_tool_print_elements(stdout, &argument->value.array);
@@ -182,7 +190,7 @@ int bw_tool_launch(int argc, char **argv)
     if (!status)
         status = bw_tool_device(launch.ctx, launch.device_name, &launch.device);
     if (!status && (load(&launch, &err) || run(&launch, &err) || report(&launch, &err)))
-        status = bw_tool_fail(&err);
+        status = launch.wrong_usage ? (bw_tool_fail(&err), BW_TOOL_USAGE) : bw_tool_fail(&err);
     bw_launch_arguments_free(&launch.arguments);
     bw_program_destroy(launch.program);
     bw_device_close(launch.device);

@@ -61,6 +61,12 @@ static enum bw_dtype dtype_named(const char *text, size_t length)
     return BW_VOID;
 }
 
+static int value_fail(const char *argument, const char *value, enum bw_dtype dtype)
+{
+    return bw_tool_usage("launch", "--arg %s: '%s' is not of type %s%s", argument, value,
+                         bw_dtype_name(dtype), dtype == BW_BOOL ? ", which is 0 or 1" : "");
+}
+
 static int parse_value(struct bw_launch_argument *argument, const char *text, const char *colon)
 {
     enum bw_dtype dtype = dtype_named(text, (size_t)(colon - text));
@@ -70,7 +76,7 @@ static int parse_value(struct bw_launch_argument *argument, const char *text, co
     argument->value_bytes = bw_dtype_bytes(dtype);
     if (parse_bits(dtype, colon + 1, &argument->bits))
         return BW_TOOL_DONE;
-    return bw_tool_usage("launch", "--arg %s: '%s' is not of type %s", text, colon + 1, bw_dtype_name(dtype));
+    return value_fail(text, colon + 1, dtype);
 }
 
 static int zeros_make(struct bw_launch_argument *argument, enum bw_dtype dtype, uint64_t count)
@@ -96,8 +102,7 @@ static int parse_elements(struct bw_launch_argument *argument, enum bw_dtype dty
         char number[64];
         int length = snprintf(number, sizeof number, "%.*s", (int)strcspn(text, ","), text);
         if (length >= (int)sizeof number || !parse_bits(dtype, number, &bits))
-            return bw_tool_usage("launch", "--arg %s: '%s' is not of type %s", argument->text, number,
-                                 bw_dtype_name(dtype));
+            return value_fail(argument->text, number, dtype);
         memcpy((char *)argument->value.array.data + i * bw_dtype_bytes(dtype), &bits, bw_dtype_bytes(dtype));
     }
     return status;
@@ -131,6 +136,9 @@ static int parse_buffer(struct bw_launch_argument *argument, const char *text)
     argument->kind = BW_LAUNCH_BUFFER;
     if (taken)
         return status;
+    if (!*text)
+        return bw_tool_usage(
+            "launch", "--arg buf: expected buf:64K, buf:f32[64], buf:i32:1,2,3 or buf:FILE.npy behind it");
     if (!bw_size_parse(text, &size_bytes))
         return zeros_make(argument, BW_U8, size_bytes);
     if (bw_npy_read(text, &argument->value, &err)) {

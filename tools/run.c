@@ -24,6 +24,13 @@ void bw_run_bind(struct bw_args *args, bw_run_bindings *bindings)
         return;
     }
     struct bw_run_binding binding = {text, equals + 1, (size_t)(equals - text)};
+    for (size_t i = 0; i < bindings->count; i++)
+        if (bindings->data[i].name_bytes == binding.name_bytes &&
+            !memcmp(bindings->data[i].name, binding.name, binding.name_bytes)) {
+            bw_tool_usage(args->tool, "%s %.*s: given twice", args->option, (int)binding.name_bytes, text);
+            args->failed = true;
+            return;
+        }
     args->failed = bw_vec_push(bindings, binding) != 0;
 }
 
@@ -99,9 +106,9 @@ static void parse_option(struct bw_args *args, struct bw_run *run)
     else if (bw_args_is(args, "--expect"))
         bw_run_bind(args, &run->expects);
     else if (bw_args_is(args, "--output"))
-        run->output = bw_args_value(args);
+        run->output = bw_args_output(args);
     else if (bw_args_is(args, "--profile"))
-        run->profile = bw_args_value(args);
+        run->profile = bw_args_output(args);
     else if (bw_args_is(args, "--tolerance"))
         parse_tolerance(args, run);
     else if (bw_args_is(args, "--top"))

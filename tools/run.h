@@ -43,6 +43,7 @@ struct bw_run {
     double load_seconds, run_seconds_min, run_seconds_last;
 
     uint32_t expected, failed; /* comparisons made, and those that failed */
+    uint32_t compared;         /* outputs whose values were compared: type and shape are right */
     double max_abs_diff, max_rel_diff;
 };
 

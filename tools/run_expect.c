@@ -115,6 +115,7 @@ static int values_compare(struct bw_run *run, const char *name, const struct bw_
         floats_compare(run, &observed->array, &expected->array, &difference);
     else
         exact_compare(observed, expected, &difference);
+    run->compared++;
     run->max_abs_diff = fmax(run->max_abs_diff, difference.max_abs);
     run->max_rel_diff = fmax(run->max_rel_diff, difference.max_rel);
     if (!difference.count)

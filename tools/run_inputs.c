@@ -146,7 +146,8 @@ static int files_read(struct bw_run *run)
             inputs_hint(run->model, &err);
             return usage_fail(&err);
         }
-        bw_value_free(&run->values[i]);
+        if (run->values[i].kind != BW_VALUE_NONE)
+            return bw_tool_usage(run->tool, "--input %s: given twice", declared.name);
         if (bw_run_file_read(binding->text, &declared, &run->picture, &run->values[i], &err))
             return bw_tool_fail(&err);
         symbols_learn(run, &declared, &run->values[i]);
@@ -195,8 +196,9 @@ static int value_make(struct bw_run *run, uint32_t index, const struct bw_model_
         return usage_fail(&err);
     }
     if (bw_model_input_shape(run->model, index, &array.rank, array.dims, &err)) {
-        if (!err.hint[0])
-            bw_err_hint(&err, "give it with --shape, or the input with --input");
+        char hint[sizeof err.hint];
+        memcpy(hint, err.hint, sizeof hint);
+        bw_err_hint(&err, "with --shape: %s; or give the input: --input %s=FILE", hint, declared->name);
         return usage_fail(&err);
     }
     uint64_t elements = 1;

@@ -67,6 +67,17 @@ const char *bw_args_value(struct bw_args *args)
     return "";
 }
 
+const char *bw_args_output(struct bw_args *args)
+{
+    const char *path = bw_args_value(args);
+    if (!args->failed && (!*path || !strcmp(path, "-"))) {
+        bw_tool_usage(args->tool, "%s: '%s' names no file; standard output is /dev/stdout", args->option,
+                      path);
+        args->failed = true;
+    }
+    return path;
+}
+
 uint64_t bw_args_number(struct bw_args *args)
 {
     const char *text = bw_args_value(args);

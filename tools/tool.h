@@ -53,6 +53,8 @@ bool bw_args_next(struct bw_args *args);
 bool bw_args_is(const struct bw_args *args, const char *option);
 /* The option's value; prints what is missing and sets failed when there is none. Never NULL. */
 const char *bw_args_value(struct bw_args *args);
+/* The same as the name of a file or folder to write: "-" is none. */
+const char *bw_args_output(struct bw_args *args);
 /* The same as a non-negative number with optional K, M, G suffix (powers of 1024, also in lower case). */
 uint64_t bw_args_number(struct bw_args *args);
 /* The same, from `least` to `most`. */

@@ -2,6 +2,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -78,6 +79,8 @@ struct bw_tool_type bw_tool_element_text(const struct bw_array *array, int64_t i
         snprintf(text.text, sizeof text.text, "%" PRIu64, ((const uint64_t *)array->data)[i]);
     } else if (array->dtype == BW_BOOL) {
         snprintf(text.text, sizeof text.text, "%s", bw_tool_element(array, i) != 0 ? "true" : "false");
+    } else if (isnan(bw_tool_element(array, i))) { /* printf would show a sign that says nothing */
+        snprintf(text.text, sizeof text.text, "nan");
     } else {
         int digits = array->dtype == BW_F64 ? 17 : bw_dtype_is_float(array->dtype) ? 9 : 10;
         snprintf(text.text, sizeof text.text, "%.*g", digits, bw_tool_element(array, i));

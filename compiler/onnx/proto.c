@@ -57,10 +57,13 @@ int bw_onnx_node_fail(const struct bw_onnx_model *model, const struct bw_onnx_no
                       struct bw_err *err, int code, const char *what)
 {
     struct bw_bytes name = node->name;
-    if (!name.size_bytes && node->output_count)
+    const char *named = "node";
+    if (!name.size_bytes && node->output_count) {
         name = model->symbols.data[node->outputs[0]];
-    return bw_fail(err, code, "onnx", "byte %llu: node '%s' (%s, opset %lld): %s",
-                   (unsigned long long)node->offset, bw_onnx_text(name).text,
+        named = "node of output";
+    }
+    return bw_fail(err, code, "onnx", "byte %llu: %s '%s' (%s, opset %lld): %s",
+                   (unsigned long long)node->offset, named, bw_onnx_text(name).text,
                    bw_onnx_text(node->op_type).text, (long long)opset, what);
 }
 

@@ -76,17 +76,38 @@ static void describe_memory(struct bw_amd_device *device, const struct bw_fault 
     bw_err_observed(err, "%s", nearest);
 }
 
+/* What a wave failed on, behind where it was: "..., group (0, 0, 0) wave 0: illegal instruction: ...". All of
+ * it where no wave is named. */
+static const char *cause_of(const char *text)
+{
+    const char *group = strstr(text, "group ("), *colon = group ? strstr(group, ": ") : NULL;
+    return colon ? colon + 2 : text;
+}
+
+/* A mock says what failed; the reset that the kernel driver reports is only what came of it. */
+static void describe_told(const struct bw_fault *fault, const struct blame *blame, struct bw_err *err)
+{
+    const char *text = blame->view.text, *cause = cause_of(text);
+    int place_length = cause == text ? 0 : (int)(cause - text - 2);
+    bw_fail(err, -EIO, subsystem, "%s%s%s", blame->text, blame->text[0] ? ": " : "", cause);
+    bw_err_hint(err, "%.*s%s%s", place_length, text, place_length && fault->text[0] ? "; " : "", fault->text);
+}
+
 static void describe_exception(struct bw_amd_device *device, const struct bw_fault *fault,
                                const struct blame *blame, struct bw_err *err)
 {
     char nearest[96];
+    bool told = blame->known && blame->view.text[0];
     const char *what = fault->kind == BW_FAULT_LOST ? "the device is gone" : "hardware exception";
-    bw_fail(err, -EIO, subsystem, "%s%s%s", blame->text, blame->text[0] ? ": " : "",
-            fault->text[0] ? fault->text : what);
+    if (told)
+        describe_told(fault, blame, err);
+    else
+        bw_fail(err, -EIO, subsystem, "%s%s%s", blame->text, blame->text[0] ? ": " : "",
+                fault->text[0] ? fault->text : what);
     describe_address(device, blame->view.va, nearest, sizeof nearest);
     if (blame->view.has_va)
         bw_err_observed(err, "%s", nearest);
-    else
+    else if (!told)
         bw_err_observed(err, "reset type %u, cause %u", fault->reset_type, fault->reset_cause);
 }
 
@@ -100,7 +121,7 @@ static void describe_fault(struct bw_amd_device *device, const struct bw_fault *
         describe_memory(device, fault, &blame, err);
     else
         describe_exception(device, fault, &blame, err);
-    if (blame.known)
+    if (blame.known && !err->hint[0])
         bw_err_hint(err, "%s", blame.view.text);
     else if (fault->kind == BW_FAULT_MEMORY && fault->text[0])
         bw_err_hint(err, "%s", fault->text);

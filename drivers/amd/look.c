@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -247,6 +248,33 @@ static void print_work(const struct walk *walk, char *text, size_t size)
     bw_text_free(&line);
 }
 
+/* "kernel 0x7f00.." and "pc 0x7f00.." of what a mock says, in names: "kernel add", "pc 0x1c of add". */
+static void name_addresses(const struct bw_amd_device *device, char *text, size_t size)
+{
+    static const char entry_word[] = "kernel 0x", pc_word[] = "pc 0x";
+    struct bw_text named = {0};
+    for (const char *at = text; *at;) {
+        bool entry = !strncmp(at, entry_word, strlen(entry_word));
+        bool pc = !strncmp(at, pc_word, strlen(pc_word));
+        const char *digits = at + (entry ? strlen(entry_word) : strlen(pc_word));
+        char *end = NULL;
+        uint64_t va = entry || pc ? strtoull(digits, &end, 16) : 0;
+        const struct bw_amd_kernel *kernel = va ? kernel_around(device, va) : NULL;
+        if (!kernel || (entry && kernel->entry_va != va)) {
+            bw_text_add(&named, "%c", *at++);
+            continue;
+        }
+        if (entry)
+            bw_text_add(&named, "kernel %s", kernel->base.info.name);
+        else
+            bw_text_add(&named, "pc 0x%" PRIx64 " of %s", va - kernel->entry_va, kernel->base.info.name);
+        at = end;
+    }
+    if (!named.failed)
+        bw_text_fit(text, size, "%s", bw_text_string(&named));
+    bw_text_free(&named);
+}
+
 void bw_amd_queue_look_locked(struct bw_amd_queue *queue, struct bw_amd_look *look)
 {
     struct bw_amd_device *device = bw_amd_device(queue->base.device);
@@ -258,6 +286,8 @@ void bw_amd_queue_look_locked(struct bw_amd_queue *queue, struct bw_amd_look *lo
         ops->queue_look && queue->live && !ops->queue_look(device->iface, &queue->hardware, &look->view);
     if (!look->told)
         look->view.waits = walk.waits && !walk.kernel_count && !walk.copy_count;
+    else
+        name_addresses(device, look->view.text, sizeof look->view.text);
     look->open = walk.kernel_count || walk.copy_count;
     const struct bw_amd_kernel *kernel = look->view.pc ? kernel_around(device, look->view.pc) : NULL;
     if (kernel) {

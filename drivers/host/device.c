@@ -186,7 +186,10 @@ static void product_read(char *text, size_t text_size)
     const char *name = (const char *)words;
     while (*name == ' ')
         name++;
-    snprintf(text, text_size, "%s", name);
+    size_t length = strlen(name); /* virtual machines pad it with blanks */
+    while (length && name[length - 1] == ' ')
+        length--;
+    snprintf(text, text_size, "%.*s", (int)length, name);
 }
 
 static uint32_t cpu_count(void)

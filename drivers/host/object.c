@@ -33,7 +33,7 @@ static int header_read(const void *image, uint64_t image_bytes, Elf64_Ehdr *head
         return -ENOEXEC;
     }
     if (header->e_machine != EM_X86_64 || header->e_type != ET_REL) {
-        bw_fail(err, -ENOEXEC, "elf", "object for the host");
+        bw_fail(err, -ENOEXEC, "elf", "no relocatable object for x86-64, which this device takes");
         bw_err_expected(err, "type %d (ET_REL), machine %d (x86-64)", ET_REL, EM_X86_64);
         bw_err_observed(err, "type %u, machine %u", header->e_type, header->e_machine);
         if (header->e_machine == EM_AMDGPU)

@@ -1,5 +1,9 @@
-/* Devices and their memory. Names: docs of the program, `bellwire devices`, and struct bw_device_name in
- * iface/name.h. */
+/* Devices and their memory.
+ *
+ * Names are [iface+]driver[:index][@arch[*count][,key=value]...]: "amd", "amd:1", "kfd+amd", "host:0",
+ * "null"; mocks "mockkfd+amd@gfx1100", "mockkfd+amd:1@gfx1100*2" (the second of two), with the keys cu
+ * (compute units), vram, bar (sizes), xgmi and seed: "mockkfd+amd@gfx1100,cu=2,vram=1G". More: man page
+ * bellwire(1). */
 #ifndef BW_DEVICE_H
 #define BW_DEVICE_H
 

@@ -39,11 +39,17 @@ const char *bw_mock_arch_at(uint32_t index);
 
 /* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does
  * not parse or does not exist on this machine, and lists what does.
- * Sites of a KFD machine: ioctl.NAME (as AMDKFD_IOC_NAME, any case; INFO, VERSION and DRM for the render
- * node), map, doorbell, irq, mec, sdmaN for each engine of its GPUs, kernel. Actions: fail=ERRNO (ioctl, map,
- * mec, sdmaN, kernel), drop, delay=MS, dup (doorbell, irq, kernel), hang (mec, sdmaN, kernel: the queue makes
- * no progress until it is destroyed). Without nth every occurrence is hit; with nth that one, or `count` from
- * there on; with seed each of those with probability 1/2, drawn from the seed. */
+ * Sites of a KFD machine and their actions:
+ *   ioctl.NAME (as AMDKFD_IOC_NAME, any case; INFO, VERSION and DRM for the render node), map: fail=ERRNO,
+ *     delay=MS
+ *   doorbell, irq: drop, delay=MS, dup
+ *   mec, sdmaN for each engine of its GPUs: fail=ERRNO, drop (the engine dies), delay=MS, hang
+ *   kernel: fail=ERRNO, drop (it does not run), delay=MS, dup, hang
+ *   link.I-J, what GPU I does in memory of GPU J: fail=ERRNO and drop when it is mapped, delay=MS and hang at
+ *     each access
+ * After hang the queue makes no progress until it is destroyed. Without nth every occurrence is hit, `count`
+ * at most if that is given; with nth that one, or `count` from there on; with seed each of those with
+ * probability 1/2, drawn from the seed. */
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
 void bw_mock_fault_clear(struct bw_sys *sys);
 

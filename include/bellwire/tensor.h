@@ -64,24 +64,28 @@ bw_tensor bw_tensor_contiguous(struct bw_tensor_graph *g, bw_tensor x);
  * count from the end; what is still outside is clamped. */
 bw_tensor bw_tensor_gather_nd(struct bw_tensor_graph *g, bw_tensor data, const bw_tensor *indexes);
 
-/* Elementwise, by operation code of compiler/ir.h: every unary and binary op; MIN/MAX propagate NaN. */
+/* Elementwise, by NumPy's meaning of the names; min and max propagate NaN. floor_div and floor_mod round
+ * towards minus infinity, trunc_mod has the sign of a; shl and shr are of integers. */
 bw_tensor bw_tensor_cast(struct bw_tensor_graph *g, enum bw_dtype dtype, bw_tensor x);
 bw_tensor bw_tensor_bitcast(struct bw_tensor_graph *g, enum bw_dtype dtype, bw_tensor x);
 #define BW_TENSOR_UNARY(X)                                                                              \
     X(neg)                                                                                              \
-    X(not ) X(reciprocal) X(sqrt) X(exp2) X(log2) X(sin) X(trunc) X(floor) X(ceil) X(round_even) X(abs) \
-        X(exp) X(log) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh)   \
-            X(atanh) X(sigmoid) X(erf) X(relu) X(sign) X(is_nan) X(is_inf)
+    X(not )                                                                                             \
+    X(reciprocal) X(sqrt) X(exp2) X(log2) X(sin) X(trunc) X(floor) X(ceil) X(round_even) X(abs) X(exp)  \
+        X(log) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) \
+            X(sigmoid) X(erf) X(relu) X(sign) X(is_nan) X(is_inf)
 #define BW_TENSOR_BINARY(X)                                                                              \
     X(add)                                                                                               \
-    X(sub) X(mul) X(div) X(floor_div) X(floor_mod) X(trunc_mod) X(max) X(min) X(and) X(or) X(xor) X(shl) \
-        X(shr) X(less) X(less_equal) X(greater) X(greater_equal) X(equal) X(not_equal) X(pow)
-#define X(name) bw_tensor bw_tensor_##name(struct bw_tensor_graph *g, bw_tensor x);
-BW_TENSOR_UNARY(X)
-#undef X
-#define X(name) bw_tensor bw_tensor_##name(struct bw_tensor_graph *g, bw_tensor a, bw_tensor b);
-BW_TENSOR_BINARY(X)
-#undef X
+    X(sub)                                                                                               \
+    X(mul) X(div) X(floor_div) X(floor_mod) X(trunc_mod) X(max) X(min) X(and) X(or) X(xor) X(shl) X(shr) \
+        X(less) X(less_equal) X(greater) X(greater_equal) X(equal) X(not_equal) X(pow)
+#define BW_TENSOR_DECLARE(name) bw_tensor bw_tensor_##name(struct bw_tensor_graph *g, bw_tensor x);
+BW_TENSOR_UNARY(BW_TENSOR_DECLARE)
+#undef BW_TENSOR_DECLARE
+#define BW_TENSOR_DECLARE(name) \
+    bw_tensor bw_tensor_##name(struct bw_tensor_graph *g, bw_tensor a, bw_tensor b);
+BW_TENSOR_BINARY(BW_TENSOR_DECLARE)
+#undef BW_TENSOR_DECLARE
 bw_tensor bw_tensor_where(struct bw_tensor_graph *g, bw_tensor condition, bw_tensor a, bw_tensor b);
 
 /* Reductions over the axes in the mask; keep: reduced axes stay as 1. f16/bf16 sums accumulate in f32. */

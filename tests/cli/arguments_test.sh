@@ -34,7 +34,7 @@ run 1 "argument 3: expected a value of 4 bytes, observed buf:64.*$list" saxpy --
 run 1 'argument 1: expected a value of 16 bytes.*structures by value' structure --arg buf:64 --arg i64:1
 run 1 'LDS bytes.*at most 65536.*observed 131072' turn --arg 'buf:i32[8]' --arg lds:64K --arg lds:64K
 run 1 'it has: saxpy, turn, structure, widths' none
-check 1 'it has: saxpy, turn, structure, widths' launch "$work/k.o" --grid 1 --block 1
+check 2 'it has: saxpy, turn, structure, widths' launch "$work/k.o" --grid 1 --block 1
 
 # Text that is no argument.
 for argument in buf:f32:1,,2 buf:i8:1,200 buf:f32: buf:bool:x 'buf:f32[0]' 'buf:f32[4' 'buf:f32[4]x' 'buf:f32[-1]' \

@@ -16,6 +16,10 @@ says '"vram_bytes": *257[0-9]+'
 says '"usable": *true'
 BW_DEV=mockkfd+amd@gfx942*2,vram=1G check 0 '' devices
 says 'mockkfd\+amd:1@gfx942\*2,vram=1G +gfx942 +1\.0 GiB .*not usable: .*not driven'
+checks=$((checks + 1)) # columns: "arch" stands above what it names, whatever the length of the names
+[ "$(sed -n 's/arch .*//p' <<<"$out" | head -n 1 | wc -c)" = "$(sed -n '/^host:0/s/x86_64.*//p' <<<"$out" | wc -c)" ] || complain "$last" 'columns' "$out"
+checks=$((checks + 1))
+! grep -q ' $' <<<"$out" || complain "$last" 'no blanks at the ends of lines' "$out"
 BW_DEV=mockkfd+amd@gfx999 check 0 '' devices
 says 'gfx999 .*not usable: .*not modelled'
 

@@ -30,24 +30,32 @@ run 0 '' store_item --arg buf:256 --output "$work/out"
 says 'arg0 u8\[256\]: 0 0 0 0 1 0 0 0'
 says 'store_item on mockkfd\+amd:0@gfx1100: .* wave-instructions in 2 waves'
 run 0 '' store_item --arg "buf:$work/out/arg0.npy" --json
-says '"file"|"dtype": *"u8"'
-BW_WAIT_MS=1000 run 4 'compute queue 0: kernel endless: .*after [0-9]{4,}\.[0-9]+ ms \(ETIMEDOUT\). kernel endless.*wave . at pc 0x[0-9a-f]+: s_' endless --arg buf:64K
+says '"dtype": *"u8"'
+says '"file": *null'
+BW_WAIT_MS=1000 run 4 'compute queue 0: kernel endless: .*after [0-9]{4,}\.[0-9]+ ms \(ETIMEDOUT\). kernel endless.*wave . at pc 0x[0-9a-f]+ of endless: s_' endless --arg buf:64K
 run 4 'compute queue 0, kernel wild: memory fault at 0x123400005678 .not mapped.: observed no buffer is near' wild --arg buf:64K
 run 4 'kernel null: memory fault at 0x0 .*null address' null --arg buf:64K
 run 4 'kernel past_end: .*observed 16 bytes past the end of a 65536-byte buffer at 0x' past_end --arg buf:64K
 run 4 'kernel beyond_scratch: .*: scratch_store_b32 off, v0, off offset:4000$' beyond_scratch --arg buf:64K
-run 4 'kernel illegal: ' illegal --arg buf:64K
+# The cause first, where it was in names, then what the kernel driver made of it.
+run 4 'compute queue 0, kernel illegal: illegal instruction: no instruction: 0xffffffff \(EIO\)\. mec queue .: kernel illegal at pc 0x0 of illegal, group \(0, 0, 0\) wave 0; hardware exception: engine reset' illegal --arg buf:64K
+run 4 'by kernel past_end at pc 0x18 of past_end, group' past_end --arg buf:64K
 run 1 'expected 1, observed 0.*its arguments: 0 p buffer' store_item
 BW_MOCK_FAULTS=doorbell:drop BW_WAIT_MS=500 run 4 \
   'mockkfd.amd:0@gfx1100: upload queue: machine code to 0x.* after [0-9]{3,}\.[0-9]+ ms .*its doorbell said' store_item --arg buf:64
 run 1 'it has: endless, wild, null' nothing --arg buf:64
 run 1 'argument 0' store_item --arg i32:5
-check 1 'it has: endless' launch "$work/k.o" --grid 1 --block 64 --arg buf:64
+check 2 'several kernels.*--kernel says which.*it has: endless' launch "$work/k.o" --grid 1 --block 64 --arg buf:64
+run 2 '--arg buf: expected buf:64K' store_item --arg buf:
+run 2 "'true' is not of type bool, which is 0 or 1" store_item --arg bool:true
+for option in '--output -' '--output='; do
+  run 2 'names no file' store_item --arg buf:64 $option
+done
 check 1 'work-items per group' launch "$work/k.o" --kernel store_item --grid 1 --block 2048 --arg buf:64
 check 1 'ENOENT' launch "$work/none.o" --grid 1 --block 64
 check 1 'ENOENT' launch "$work/k.o" --kernel store_item --grid 1 --block 64 --arg "buf:$work/none.npy" # a file, not a size
 run 1 'device memory available \(ENOMEM\)' store_item --arg buf:20M --device mockkfd+amd@gfx1100,vram=16M
-run 1 'object for the host: ' store_item --arg buf:64 --device host:0
+run 1 'no relocatable object for x86-64, which this device takes: ' store_item --arg buf:64 --device host:0
 for bytes in 10 63 64 500 1500; do
   head -c $bytes "$work/k.o" >"$work/cut.o"
   check 1 'elf|amd' launch "$work/cut.o" --kernel store_item --grid 1 --block 64 --arg buf:256

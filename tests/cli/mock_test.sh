@@ -25,6 +25,7 @@ check 0 '' mock --fault doorbell:delay=20 -- run "$digits"
 check 0 '' mock --fault irq:drop -- run "$digits"
 check 3 'there are' mock -- run "$digits" --device tpu
 check 7 '' mock -- sh -c 'exit 7'
+check 127 "command 'nosuchprog' \(ENOENT\)" mock -- nosuchprog
 check 0 '' mock --gpu gfx942*8 --fault mec:hang --fault irq:drop -- sh -c 'echo "$BW_DEV $BW_MOCK_FAULTS"'
 says '^mockkfd\+amd@gfx942\*8 mec:hang;irq:drop$'
 check 3 'no mock executes.*gfx1201.*mocks of gfx1100, .*there are: host:0' mock --gpu gfx1201 -- run "$digits"

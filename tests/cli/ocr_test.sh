@@ -12,11 +12,13 @@ check 2 '^usage: ocr' "$digits" "$work/keys"
 check 2 '^usage: ocr' "$digits" "$work/keys" "$line" --frobnicate
 check 1 'none\.png \(ENOENT\)' "$digits" "$work/keys" "$work/none.png"
 check 1 'none: cannot be read' "$digits" "$work/none" "$line"
+printf '' >"$work/no_keys"
+check 1 '^ocr: .*no_keys: no characters in it' "$digits" "$work/no_keys" "$line"
 check 1 'none\.onnx \(ENOENT\)' "$work/none.onnx" "$work/keys" "$line"
 check 1 "shape of input 'image'" "$digits" "$work/keys" "$line"
 check 1 'there are: ' "$digits" "$work/keys" "$line" --device tpu
 check 1 'png: ' "$digits" "$work/keys" "$work/keys"
-check 1 "the model's output" "$source_dir/tests/cli/models/rgb.onnx" "$work/keys" "$line"
+check 1 'ocr: model: .*rgb.onnx: the output: expected f32' "$source_dir/tests/cli/models/rgb.onnx" "$work/keys" "$line"
 says 'read as 1x3x48x416'
 head -c 300 "$line" >"$work/cut.png"
 check 1 'png: .*cut\.png' "$digits" "$work/keys" "$work/cut.png"

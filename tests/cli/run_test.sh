@@ -91,7 +91,7 @@ done
 # Models that ask for what is not there.
 check 1 "Frobnicate.*" run "$models/unknown_op.onnx" --device host:0
 echo "$err" | grep -q 'odd' || complain "$last" "the node's name" "$err"
-check 1 'adder|Add' run "$models/bad_shapes.onnx" --device host:0
+check 1 '(adder|Add).*do not broadcast: \[[0-9,]+\], \[[0-9,]+\]' run "$models/bad_shapes.onnx" --device host:0
 check 1 "'x' is a tensor of type COMPLEX64" run "$models/complex.onnx" --device host:0
 
 # Models that ONNX does not allow, and what an op cannot do: refused with place, node and numbers.
@@ -121,6 +121,21 @@ check 1 'too short: expected 24 bytes from offset 0, observed a file of 23 bytes
 cp "$work/elsewhere.bin" "$work/beside/weights.bin"
 check 0 '' run "$work/beside/outside.onnx" --device host:0
 says 'output y f32\[6\]: 0 0 0 0 0 0'
+
+# What is asked for twice, or in a place that is no file.
+check 2 'input image: given twice' run "$digits" --device host:0 --input "image=$seven" --input "image=$seven"
+check 2 'input image: given twice' run "$digits" --device host:0 --input "image=$seven" --input "@0=$seven"
+check 2 'shape x: given twice' run "$models/relu.onnx" --device host:0 --shape x=1x1 --shape x=2x2
+for option in '--profile -' '--output -' '--profile=' '--output='; do
+  check 2 'names no file' run "$models/relu.onnx" --device host:0 --shape x=1x1 $option
+done
+# The hint is what to type, for the rank that the input has.
+check 2 "is free.*with --shape: bind it, or give the whole shape, as x=1x64; or give the input: --input x=FILE" run "$models/relu.onnx" --device host:0
+# An answer of another shape has no difference in numbers.
+check 1 'type and shape: expected' run "$models/relu.onnx" --device host:0 --shape x=1x2 --expect "y=$work/relu/y.npy"
+says '^0 of 1 outputs as expected$'
+check 1 'type and shape: expected' run "$models/relu.onnx" --device host:0 --shape x=1x2 --expect "y=$work/relu/y.npy" --json
+says '"max_abs_diff": *null'
 
 # Outputs that cannot be written.
 check 1 'directory' run "$models/relu.onnx" --device host:0 --shape x=1x1 --output "$seven/out"
