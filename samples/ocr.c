@@ -257,15 +257,21 @@ static void print_times(const struct result *result)
            plan->run_seconds, result->total_seconds);
 }
 
+static const char *text_shown(const struct reading *reading)
+{
+    return reading->text[0] ? reading->text : "(no text found)";
+}
+
 static int report(const struct result *device, const struct result *host)
 {
     const struct bw_plan_stats *plan = &device->stats.plan;
     double difference = largest_difference(&device->scores.array, &host->scores.array);
-    printf("text        %s\n", device->reading.text[0] ? device->reading.text : "(no text found)");
+    printf("text        %s\n", text_shown(&device->reading));
     printf("confidence  %.4f\n", device->reading.confidence);
     printf("device      %s %s%s\n", device->info.name, device->info.product,
            device->info.mock ? " (mock)" : "");
-    printf("on %-8s %s (confidence %.4f)\n", host->info.name, host->reading.text, host->reading.confidence);
+    printf("on %-8s %s (confidence %.4f)\n", host->info.name, text_shown(&host->reading),
+           host->reading.confidence);
     printf("difference  at most %.3g between the two\n", difference);
     printf("kernels     %u launched, %u compiled now, %u from the cache\n", plan->kernels, plan->compiled,
            plan->cache_hits);

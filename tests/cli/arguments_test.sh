@@ -37,6 +37,8 @@ run 1 'it has: saxpy, turn, structure, widths' none
 check 2 'it has: saxpy, turn, structure, widths' launch "$work/k.o" --grid 1 --block 1
 
 # Text that is no argument.
+run 0 '' widths --arg buf:f64:-nan,1,1,1,1 --arg f64:-nan --arg i64:1 --arg i16:1 --arg i8:1 --arg bool:1
+says '^arg0 f64\[5\]: nan 1'
 for argument in buf:f32:1,,2 buf:i8:1,200 buf:f32: buf:bool:x 'buf:f32[0]' 'buf:f32[4' 'buf:f32[4]x' 'buf:f32[-1]' \
   'buf:f32[99999999999999999999]' 'buf:f64[4611686018427387904]' buf:0 lds:0 lds:2M lds:x i32:0x100000000 u8:256 f32:1e39 f64:1e999 \
   f16: i32:1.5 i32:\ 1 half:1; do

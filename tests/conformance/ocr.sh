@@ -26,6 +26,12 @@ line-palette|palette 16 colours
 line-rgba| alpha channel line
 line-16bit|sixteen bit depth
 END
+blank=$("$program" "$model" "$keys" "$source_dir/tests/conformance/blank.png" --device host:0 2>&1)
+[ "$(grep -c '(no text found)' <<<"$blank")" = 2 ] || { echo "a blank picture: expected no text found, observed $blank"; failed=1; }
+printf 'a\nb\nc\n' >"$build_dir/three.keys"
+short=$("$program" "$model" "$build_dir/three.keys" "$source_dir/samples/ocr/line.png" --device host:0 2>&1)
+grep -qE '^ocr: keys: number of characters, for the [0-9]+ classes of .*: expected 66[0-9]+, between blank and space, observed 3 ' <<<"$short" ||
+  { echo "three characters: observed $short"; failed=1; }
 "$program" "$model" "$keys" "$source_dir/samples/ocr/line.png" --device host:0 >/dev/full 2>"$build_dir/ocr.err"
 status=$?
 [ $status = 1 ] && grep -q 'standard output cannot be written (ENOSPC)' "$build_dir/ocr.err" ||

@@ -120,6 +120,8 @@ static void wrong_inputs_are_named(void)
     BW_EQ(run_fails(model, &rank, &err), -EINVAL);
     BW_EQ(run_fails(model, &none, &err), -EINVAL);
     BW_EQ(run_fails(model, &kind, &err), -EINVAL);
+    BW_STR(err.expected, "a tensor");
+    BW_STR(err.observed, "a sequence");
     BW_TRUE(strstr(err.what, "'x'") != NULL);
     bw_model_destroy(model);
 }
