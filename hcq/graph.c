@@ -11,6 +11,26 @@ enum {
     LAUNCH_ITEMS_MAX = 0xffffffff
 }; /* per dimension: packets and hidden arguments count work-items in 32 bits */
 
+bool bw_call_range_next(const struct bw_call *call, uint32_t *at, struct bw_call_range *range)
+{
+    uint32_t count = call->kernel ? call->launch.argument_count : 2;
+    while (*at < count) {
+        uint32_t i = (*at)++;
+        uint64_t size_bytes = call->size_bytes;
+        uint32_t access = i == 0 ? BW_ACCESS_WRITE : BW_ACCESS_READ;
+        if (call->kernel) {
+            const struct bw_argument *argument = &call->launch.arguments[i];
+            if (argument->source != BW_ARG_RANGE)
+                continue;
+            size_bytes = argument->access ? argument->range.size_bytes : 0;
+            access = argument->access ? argument->access : BW_ACCESS_READ;
+        }
+        *range = (struct bw_call_range){&call->places[i], size_bytes, access};
+        return true;
+    }
+    return false;
+}
+
 int bw_graph_create(struct bw_ctx *ctx, struct bw_graph **out, struct bw_err *err)
 {
     struct bw_graph *graph = calloc(1, sizeof *graph);

@@ -39,27 +39,17 @@ static void mark_return(struct bw_graph *graph, const struct mark *mark)
     graph->variable_count = mark->variable_count;
 }
 
-static int touch_note(struct lane_touches *touches, const struct bw_place *place, uint64_t size_bytes,
-                      bool write, uint32_t lane)
-{
-    struct lane_touch touch = {bw_place_space(place), place->offset, place->offset + size_bytes, lane, write};
-    return size_bytes ? bw_vec_push(&touches->list, touch) : 0;
-}
-
 static int call_note(struct lane_touches *touches, const struct bw_call *call, uint32_t lane)
 {
-    int rc = 0;
-    if (!call->kernel) {
-        rc = touch_note(touches, &call->places[0], call->size_bytes, true, lane);
-        return rc ? rc : touch_note(touches, &call->places[1], call->size_bytes, false, lane);
+    struct bw_call_range range;
+    for (uint32_t at = 0; bw_call_range_next(call, &at, &range);) {
+        uint64_t begin = range.place->offset;
+        struct lane_touch touch = {bw_place_space(range.place), begin, begin + range.size_bytes, lane,
+                                   range.access & BW_ACCESS_WRITE};
+        if (range.size_bytes && bw_vec_push(&touches->list, touch))
+            return -ENOMEM;
     }
-    for (uint32_t i = 0; i < call->launch.argument_count && !rc; i++) {
-        const struct bw_argument *argument = &call->launch.arguments[i];
-        if (argument->source == BW_ARG_RANGE && argument->access)
-            rc = touch_note(touches, &call->places[i], argument->range.size_bytes,
-                            argument->access & BW_ACCESS_WRITE, lane);
-    }
-    return rc;
+    return 0;
 }
 
 static int touch_compare(const void *left, const void *right)
@@ -101,11 +91,13 @@ static int conflicts_look(const struct bw_graph *graph, struct lane_touches *tou
 /* An error of one lane, with its number in front. */
 static void lane_name(struct bw_err *err, uint32_t lane)
 {
-    char what[sizeof err->what];
+    char prefix[24];
     if (!err)
         return;
-    snprintf(what, sizeof what, "lane %u: %.140s", lane, err->what);
-    memcpy(err->what, what, sizeof what);
+    size_t length = (size_t)snprintf(prefix, sizeof prefix, "lane %u: ", lane);
+    memmove(err->what + length, err->what, sizeof err->what - length);
+    memcpy(err->what, prefix, length);
+    err->what[sizeof err->what - 1] = 0;
 }
 
 static int count_check(const struct bw_graph *graph, uint32_t lane_count, struct bw_err *err)

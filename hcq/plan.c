@@ -111,15 +111,12 @@ static int kernel_plan(struct bw_plan *plan, uint32_t index, struct bw_err *err)
                        call->device->info.name);
     plan->devices.data[device].kernel_count++;
     rc = operation_add(plan, index, device, BW_PLAN_NONE, err);
-    for (uint32_t i = 0; i < call->launch.argument_count && !rc; i++) {
-        const struct bw_argument *argument = &call->launch.arguments[i];
-        if (argument->source != BW_ARG_RANGE)
-            continue;
-        if (argument->access & BW_ACCESS_READ || !argument->access)
-            rc = touch_add(plan, call, &call->places[i], argument->access ? argument->range.size_bytes : 0,
-                           false, err);
-        if (argument->access & BW_ACCESS_WRITE && !rc)
-            rc = touch_add(plan, call, &call->places[i], argument->range.size_bytes, true, err);
+    struct bw_call_range range;
+    for (uint32_t at = 0; !rc && bw_call_range_next(call, &at, &range);) {
+        if (range.access & BW_ACCESS_READ)
+            rc = touch_add(plan, call, range.place, range.size_bytes, false, err);
+        if (range.access & BW_ACCESS_WRITE && !rc)
+            rc = touch_add(plan, call, range.place, range.size_bytes, true, err);
     }
     return rc;
 }

@@ -47,6 +47,16 @@ struct bw_call {
     uint64_t size_bytes;     /* of a copy */
 };
 
+/* A byte range of a call: target and source of a copy, the arguments of a kernel that are ranges. */
+struct bw_call_range {
+    const struct bw_place *place;
+    uint64_t size_bytes; /* 0: only its address is used */
+    uint32_t access;     /* enum bw_access */
+};
+
+/* The call's next range; *at begins with 0. False: there are no more. */
+bool bw_call_range_next(const struct bw_call *call, uint32_t *at, struct bw_call_range *range);
+
 struct bw_graph {
     struct bw_ctx *ctx;
     struct bw_arena arena;

@@ -163,6 +163,31 @@ static void lanes_that_meet_are_refused(void)
     free(world);
 }
 
+/* The whole text of the error stands behind the lane's number. */
+static void a_long_error_of_a_lane_is_whole(void)
+{
+    struct world *world = calloc(1, sizeof *world);
+    char name[180], expected[sizeof world->rig.err.what];
+    if (!world_open(world, on_hosts))
+        return;
+    struct rig *rig = &world->rig;
+    struct bw_graph *graph = rig_graph(rig);
+    struct bw_kernel *kernel = rig_kernel(rig, 0, "mix");
+    const char *own_name = kernel->info.name;
+    memset(name, 'k', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    kernel->info.name = name;
+    struct bw_launch launch = {.argument_count = 0};
+    BW_EQ(bw_graph_kernel(graph, kernel, &launch, &rig->err), -EINVAL);
+    snprintf(expected, sizeof expected, "lane 0: %.240s", rig->err.what);
+    BW_TRUE(strlen(expected) > sizeof name);
+    BW_EQ(bw_graph_kernel_lanes(graph, &(struct bw_kernel_lane){kernel, &launch}, 1, &rig->err), -EINVAL);
+    BW_STR(rig->err.what, expected);
+    kernel->info.name = own_name;
+    bw_graph_destroy(graph);
+    world_close(world);
+}
+
 static void a_bad_lane_is_named_and_takes_the_others_back(void)
 {
     struct world *world = calloc(1, sizeof *world);
@@ -290,6 +315,7 @@ static void inputs_of_two_devices(void)
 
 BW_TEST_MAIN("lanes", {"overlapping_tuples_run_like_their_lanes", overlapping_tuples_run_like_their_lanes},
              {"lanes_that_meet_are_refused", lanes_that_meet_are_refused},
+             {"a_long_error_of_a_lane_is_whole", a_long_error_of_a_lane_is_whole},
              {"a_bad_lane_is_named_and_takes_the_others_back", a_bad_lane_is_named_and_takes_the_others_back},
              {"tuples_are_of_one_family_and_name_each_device_once",
               tuples_are_of_one_family_and_name_each_device_once},
