@@ -25,7 +25,6 @@ static int index_take(struct bw_hcq_device *device, struct bw_err *err)
         index++;
     if (index < BW_HCQ_DEVICES_MAX) {
         device->index = index;
-        device->users = 1ull << index;
         __atomic_store_n(&ctx->devices[index], device, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&ctx->lock);
@@ -34,18 +33,21 @@ static int index_take(struct bw_hcq_device *device, struct bw_err *err)
     return 0;
 }
 
-/* Later holders of this index start clean: nobody uses their memory, and nothing of theirs was mapped. */
+/* Nobody finds the device any more, and its engines stop, whatever they do. Later holders of its index start
+ * clean: nobody uses their memory, and nothing of theirs was mapped. */
 static void index_give(struct bw_hcq_device *device)
 {
     struct bw_ctx *ctx = device->ctx;
     pthread_mutex_lock(&ctx->lock);
+    __atomic_fetch_and(&ctx->failed, ~(1ull << device->index), __ATOMIC_RELEASE);
     __atomic_store_n(&ctx->devices[device->index], NULL, __ATOMIC_RELEASE);
+    bw_hcq_queues_stop(device); /* before what they may still write to is reused */
     for (uint32_t i = 0; i < BW_HCQ_DEVICES_MAX; i++) {
         struct bw_hcq_device *other = ctx->devices[i];
         if (!other)
             continue;
-        __atomic_fetch_and(&other->users, ~(1ull << device->index), __ATOMIC_RELAXED);
-        __atomic_fetch_and(&other->waits_on, ~(1ull << device->index), __ATOMIC_RELAXED);
+        for (uint32_t k = 0; k < other->queue_count; k++)
+            __atomic_fetch_and(&other->queues[k].depends_on, ~(1ull << device->index), __ATOMIC_RELAXED);
         bw_hcq_memory_forget(other, device);
     }
     pthread_mutex_unlock(&ctx->lock);
@@ -98,6 +100,19 @@ int bw_hcq_device_attach(struct bw_ctx *ctx, struct bw_device *device, struct bw
     return rc;
 }
 
+/* Others poll its signals, whose memory is about to go, until they have seen them. */
+static void dependents_wait(const struct bw_hcq_device *device)
+{
+    for (uint32_t i = 0; i < BW_HCQ_DEVICES_MAX; i++) {
+        struct bw_hcq_device *other = bw_hcq_device_at(device->ctx, i);
+        for (uint32_t k = 0; other && other != device && k < other->queue_count; k++) {
+            struct bw_hcq_queue *queue = &other->queues[k];
+            if (__atomic_load_n(&queue->depends_on, __ATOMIC_ACQUIRE) >> device->index & 1)
+                (void)bw_hcq_queue_wait(queue, queue->depends_until, NULL); /* then it is broken, too */
+        }
+    }
+}
+
 void bw_device_close(struct bw_device *device)
 {
     if (!device)
@@ -109,11 +124,11 @@ void bw_device_close(struct bw_device *device)
         __atomic_store_n(&ctx->devices[hcq->index], NULL, __ATOMIC_RELEASE);
         return;
     }
-    if (!__atomic_load_n(&hcq->failed, __ATOMIC_ACQUIRE))
-        (void)bw_hcq_devices_wait(ctx, 1ull << hcq->index, NULL);
+    (void)bw_hcq_devices_wait(ctx, 1ull << hcq->index, NULL);
+    dependents_wait(hcq);
     bw_hcq_transfer_destroy(hcq);
     index_give(hcq);
-    bw_hcq_queues_destroy(hcq);
+    bw_hcq_queues_forget(hcq);
     bw_hcq_programs_release(hcq);
     bw_hcq_cache_flush(hcq, true);
     assert(hcq->live.count == 0); /* buffers must be gone */
@@ -138,7 +153,7 @@ int bw_hcq_device_check(struct bw_hcq_device *device, struct bw_err *err)
         bw_err_hint(err, "a child process opens its own context and devices");
         return -ECHILD;
     }
-    if (__atomic_load_n(&device->failed, __ATOMIC_ACQUIRE)) {
+    if (bw_hcq_device_failed(device)) {
         if (err)
             *err = device->error;
         return device->error.code;
@@ -146,30 +161,45 @@ int bw_hcq_device_check(struct bw_hcq_device *device, struct bw_err *err)
     return 0;
 }
 
+/* What is not done by now does not count as done when it is settled. */
+static void undone_note(struct bw_hcq_device *device)
+{
+    device->dependents = 0;
+    for (uint32_t i = 0; i < BW_HCQ_DEVICES_MAX; i++) {
+        const struct bw_hcq_device *other = bw_hcq_device_at(device->ctx, i);
+        if (other && bw_hcq_dependencies(other) >> device->index & 1)
+            device->dependents |= 1ull << i;
+        for (uint32_t k = 0; other && k < other->queue_count; k++)
+            device->undone[i][k] = (struct bw_hcq_undone){bw_hcq_queue_now(&other->queues[k]),
+                                                          bw_hcq_queue_submitted(&other->queues[k])};
+    }
+}
+
+void bw_hcq_timelines_settle(struct bw_hcq_device *device)
+{
+    assert(bw_hcq_device_failed(device));
+    for (uint32_t i = 0; i < device->queue_count; i++) {
+        struct bw_hcq_queue *queue = &device->queues[i];
+        __atomic_store_n(queue->signal, bw_hcq_queue_submitted(queue).value, __ATOMIC_RELEASE);
+    }
+}
+
 int bw_hcq_device_fail(struct bw_hcq_device *device, struct bw_err *err)
 {
     assert(err && err->code < 0);
     pthread_mutex_lock(&device->lock);
-    if (!__atomic_load_n(&device->failed, __ATOMIC_ACQUIRE)) {
+    if (!bw_hcq_device_failed(device)) {
         if (!err->device[0])
             bw_err_device(err, device->device->info.name);
         device->error = *err;
-        __atomic_store_n(&device->failed, 1, __ATOMIC_RELEASE);
+        undone_note(device);
+        __atomic_store_n(&device->failed, 1, __ATOMIC_RELEASE); /* before a settled signal is seen */
+        __atomic_fetch_or(&device->ctx->failed, 1ull << device->index, __ATOMIC_RELEASE);
+        bw_hcq_timelines_settle(device);
     }
     *err = device->error;
     pthread_mutex_unlock(&device->lock);
     return err->code;
-}
-
-/* Whatever waits for the lost work, on the host or on another device, goes on: it is lost, and its error was
- * told. */
-static void timelines_settle(struct bw_hcq_device *device)
-{
-    for (uint32_t i = 0; i < device->queue_count; i++) {
-        struct bw_hcq_queue *queue = &device->queues[i];
-        __atomic_store_n(queue->signal, bw_hcq_queue_submitted(queue).value, __ATOMIC_RELEASE);
-        queue->code_epoch = 0;
-    }
 }
 
 int bw_device_recover(struct bw_device *device, struct bw_err *err)
@@ -177,15 +207,19 @@ int bw_device_recover(struct bw_device *device, struct bw_err *err)
     struct bw_hcq_device *hcq = bw_hcq_device_of(device);
     if (bw_ctx_forked(hcq->ctx))
         return bw_hcq_device_check(hcq, err);
-    if (!__atomic_load_n(&hcq->failed, __ATOMIC_ACQUIRE))
+    if (!bw_hcq_device_failed(hcq))
         return 0;
     if (!device->ops->reset)
         return bw_fail(err, -ENOTSUP, "hcq", "%s cannot be reset", device->info.name);
     int rc = device->ops->reset(device, err);
     if (rc)
         return rc;
-    timelines_settle(hcq);
+    bw_hcq_losses_note(hcq);
+    bw_hcq_timelines_settle(hcq);
+    for (uint32_t i = 0; i < hcq->queue_count; i++)
+        hcq->queues[i].code_epoch = 0;
     bw_hcq_programs_release(hcq);
+    __atomic_fetch_and(&hcq->ctx->failed, ~(1ull << hcq->index), __ATOMIC_RELEASE);
     __atomic_store_n(&hcq->failed, 0, __ATOMIC_RELEASE);
     return 0;
 }

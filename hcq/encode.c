@@ -460,6 +460,16 @@ static int prologue_encode(struct coder *coder, uint32_t number)
     return rc ? rc : end_encode(coder, number, &queue->prologue);
 }
 
+/* Ends a replay on a queue that was given only part of it. */
+static int epilogue_encode(struct coder *coder, uint32_t number)
+{
+    struct bw_step *epilogue = &coder->encoded->queues[number].epilogue;
+    begin_encode(coder, number);
+    *epilogue = (struct bw_step){.queue = number, .word = commands_of(coder, number)->count, .flush = true};
+    int rc = signal_write_encode(coder, number, queue_at(coder, number)->signal_count, true);
+    return rc ? rc : end_encode(coder, number, epilogue);
+}
+
 /* Telling a device costs a store where it has user-space doorbells: at once, so that it runs the first
  * command buffers while the host writes the others. Elsewhere it costs a system call: once, before the host
  * waits and at the end. A prologue is told with its queue's first command buffer unless the host waits before
@@ -536,10 +546,13 @@ static int plan_encode(struct coder *coder)
     if (rc)
         return rc;
     labels_make(coder);
-    stats_fill(coder); /* prologues are the exception: not counted */
+    stats_fill(coder); /* prologues and epilogues are the exception: not counted */
     for (uint32_t queue = 0; queue < plan->queues.count && !rc; queue++) {
-        if (plan->queues.data[queue].operation_count)
-            rc = prologue_encode(coder, queue);
+        if (plan->queues.data[queue].operation_count == 0)
+            continue;
+        rc = prologue_encode(coder, queue);
+        if (!rc)
+            rc = epilogue_encode(coder, queue);
     }
     return rc;
 }

@@ -41,7 +41,10 @@ struct bw_ctx {
     pthread_mutex_t lock;                              /* devices, machines */
     struct bw_hcq_device *devices[BW_HCQ_DEVICES_MAX]; /* entries change under lock, read atomically */
     struct bw_machine *machines;                       /* mock machines in use */
+    struct bw_linked_graph *linked;                    /* all of them: loss.c; under lock */
+    uint64_t failed;                                   /* atomic: devices */
     uint64_t block_serial;                             /* atomic: ids of blocks */
+    uint64_t users_epoch;                              /* atomic: changes when a block gets one more user */
     uint64_t signal_epoch;     /* changes in a turn, with every signal that moves to another slot */
     uint32_t turn;             /* atomic: see bw_hcq_turn_take */
     pthread_mutex_t peer_lock; /* one proof at a time */
@@ -74,7 +77,11 @@ struct bw_hcq_queue {
     uint64_t signal_offset;    /* of the slot in the device's signal block */
     uint32_t slot;
     struct bw_point submitted; /* last point given out; changes in a turn, read atomically */
-    uint64_t code_epoch;       /* programs loaded when its instruction caches were last invalidated */
+    /* Until that point its work may wait for signals of these devices; both change in a turn, read
+     * atomically. */
+    uint64_t depends_on;
+    struct bw_point depends_until;
+    uint64_t code_epoch; /* programs loaded when its instruction caches were last invalidated */
     struct bw_hcq_submission recent[BW_HCQ_RECENT_COUNT];
     uint64_t recent_count;
 };
@@ -88,13 +95,15 @@ struct bw_hcq_retirement {
     } entries[];
 };
 
-/* One allocation of a driver. Buffers are windows into blocks. */
+/* One allocation of a driver. Buffers are windows into blocks. What replays read of an input comes first, in
+ * few cache lines. */
 struct bw_block {
     struct bw_hcq_device *owner;
+    uint64_t id;    /* unique in the context, never 0 */
+    uint64_t users; /* atomic: devices (by index) that were told its address since it was handed out */
+    uint64_t reach; /* atomic: devices that it is mapped to; their addresses are equal */
     struct bw_memory memory;
     uint64_t size_bytes;  /* asked for */
-    uint64_t id;          /* unique in the context, never 0 */
-    uint64_t reach;       /* atomic: devices (by index) that can address it; their addresses are equal */
     uint32_t references;  /* atomic */
     uint32_t live_handle; /* in owner->live */
     struct bw_hcq_retirement *retirement;
@@ -110,6 +119,11 @@ struct bw_hcq_freed {
     uint64_t address, size_bytes;
 };
 
+/* What a queue was given and had not done: the points after `done` up to `given`. */
+struct bw_hcq_undone {
+    struct bw_point done, given;
+};
+
 struct bw_transfer;
 
 struct bw_hcq_device {
@@ -118,8 +132,6 @@ struct bw_hcq_device {
     struct bw_sys *sys;         /* whose clock measures this device's deadlines */
     struct bw_machine *machine; /* mock machine that it lives in, or NULL */
     uint32_t index;             /* in ctx->devices */
-    uint64_t users;             /* atomic: devices whose queues may touch memory of this one */
-    uint64_t waits_on;          /* atomic: devices whose signals its queues may wait for */
 
     struct bw_hcq_queue queues[BW_HCQ_QUEUES_MAX]; /* compute queues, then copy queues */
     uint32_t queue_count, compute_count;
@@ -128,6 +140,10 @@ struct bw_hcq_device {
 
     uint32_t failed;     /* atomic */
     struct bw_err error; /* valid and constant while failed */
+    /* When it failed last: devices whose queues had to wait for it, itself included, and what all queues of
+     * the context had not done. */
+    uint64_t dependents;
+    struct bw_hcq_undone undone[BW_HCQ_DEVICES_MAX][BW_HCQ_QUEUES_MAX];
 
     pthread_mutex_t lock; /* what follows */
     /* Destroyed while the device did not answer: their code may still run, so they stay until its queues are
@@ -183,8 +199,17 @@ int bw_hcq_device_attach(struct bw_ctx *ctx, struct bw_device *device, struct bw
                          struct bw_machine *machine, struct bw_err *err);
 /* 0, or the error that broke the device (or -ECHILD in a forked child). */
 int bw_hcq_device_check(struct bw_hcq_device *device, struct bw_err *err);
-/* Marks it failed with *err (the first failure stays) and gives the stored error back. Returns its code. */
+/* Marks it failed with *err (the first failure stays) and gives the stored error back. Returns its code.
+ * Other devices that wait for it go on: what it was given is lost, and whoever waits for a replay that it
+ * took part in is told (loss.c). */
 int bw_hcq_device_fail(struct bw_hcq_device *device, struct bw_err *err);
+static inline bool bw_hcq_device_failed(const struct bw_hcq_device *device)
+{
+    return __atomic_load_n(&device->failed, __ATOMIC_ACQUIRE);
+}
+/* Of a failed device: whatever waits for its signals goes on. Again whenever somebody still waits, since its
+ * engines may run on and write what they were given. */
+void bw_hcq_timelines_settle(struct bw_hcq_device *device);
 /* Devices by mask. */
 struct bw_hcq_device *bw_hcq_device_at(const struct bw_ctx *ctx, uint32_t index);
 
@@ -210,12 +235,16 @@ static inline struct bw_queue *bw_hcq_queue_made(const struct bw_hcq_queue *queu
 bool bw_hcq_queue_usable(struct bw_hcq_queue *queue);
 /* Timelines of all queues; the first of each kind is made at once. */
 int bw_hcq_queues_create(struct bw_hcq_device *device, struct bw_err *err);
-void bw_hcq_queues_destroy(struct bw_hcq_device *device);
+/* Destroys the driver's queues: their engines stop. The timelines remain until nobody looks at them. */
+void bw_hcq_queues_stop(struct bw_hcq_device *device);
+void bw_hcq_queues_forget(struct bw_hcq_device *device);
 /* In a turn: makes sure that `count` more points fit the signal slot's window; else drains the context and
  * moves to the other slot. */
 int bw_hcq_queue_window(struct bw_hcq_queue *queue, uint64_t count, struct bw_err *err);
 /* In the same turn: reserves them and returns the point before the first. */
 struct bw_point bw_hcq_queue_reserve(struct bw_hcq_queue *queue, uint64_t count);
+/* In a turn, before what ends with `last` is submitted: that waits for signals of these devices. */
+void bw_hcq_queue_depend(struct bw_hcq_queue *queue, uint64_t devices, struct bw_point last);
 /* In the same turn, nothing submitted since: takes the reservation back. */
 void bw_hcq_queue_unreserve(struct bw_hcq_queue *queue, struct bw_point base);
 /* In a turn: puts it into the ring; waits when that is full. The device is told by bw_hcq_queue_flush. */
@@ -229,12 +258,17 @@ void bw_hcq_queue_remember(struct bw_hcq_queue *queue, struct bw_point last,
 const char *bw_hcq_queue_doing(const struct bw_hcq_queue *queue);
 
 /* wait.c */
-/* Waits until the queue has passed the point; fails its device when nothing moves for the deadline. */
+/* Waits until the queue has passed the point. Whichever device holds it up for the deadline, or is found
+ * broken, fails; the wait does only when that is the queue's own. */
 int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err);
 /* Submits once the ring has room: its oldest command buffers have to end. Bounded as any wait is. */
 int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
                                struct bw_err *failure);
-/* Waits for all that was submitted to the devices of the mask so far. */
+/* All devices that what the device has not done yet may wait for, through others, too; itself included. */
+uint64_t bw_hcq_dependencies(const struct bw_hcq_device *device);
+/* Waits for all that was submitted to the devices of the mask so far, and returns the first error of one that
+ * failed meanwhile, or that they waited for. One that failed before is passed over: its error was told, and
+ * nobody knows what it does. */
 int bw_hcq_devices_wait(struct bw_ctx *ctx, uint64_t mask, struct bw_err *err);
 
 /* memory.c */
@@ -275,6 +309,13 @@ void bw_hcq_memory_forget(struct bw_hcq_device *device, const struct bw_hcq_devi
 /* program.c: frees the programs whose code may have run on until now; the queues are gone, or empty after a
  * reset. */
 void bw_hcq_programs_release(struct bw_hcq_device *device);
+
+/* loss.c */
+/* 0, or the error of one of these devices, failed now, by which that point was lost. */
+int bw_hcq_loss_check(const struct bw_hcq_queue *queue, struct bw_point point, uint64_t failed,
+                      struct bw_err *err);
+/* The device is about to work again: graphs remember which of their replays were lost. */
+void bw_hcq_losses_note(const struct bw_hcq_device *device);
 
 /* describe.c */
 void bw_hcq_describe(void *device, uint64_t address, char *text, uint32_t text_size);

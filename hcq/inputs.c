@@ -247,6 +247,7 @@ static int input_take(struct bw_linked_graph *linked, const struct bw_replay *re
     seen->input = index;
     seen->block_id = buffer->block->id;
     linked->input_owners |= 1ull << buffer->block->owner->index;
+    linked->input_users |= __atomic_load_n(&buffer->block->users, __ATOMIC_ACQUIRE);
     return addresses_fill(linked, input, buffer, err);
 }
 
@@ -254,7 +255,7 @@ int bw_inputs_take(struct bw_linked_graph *linked, const struct bw_replay *repla
 {
     struct bw_inputs *inputs = &linked->inputs;
     uint32_t given = replay ? replay->input_count : 0;
-    linked->input_owners = 0;
+    linked->input_owners = linked->input_users = 0;
     if (given != inputs->count) {
         bw_fail(err, -EINVAL, "graph", "replay inputs");
         bw_err_expected(err, "%u", inputs->count);

@@ -39,14 +39,15 @@ static int arrays_make(struct linker *linker, uint32_t instances)
     linked->stats = linker->encoded->stats;
     linked->devices = calloc(linked->device_count + 1, sizeof *linked->devices);
     linked->queues = calloc(linked->queue_count + 1, sizeof *linked->queues);
+    linked->touched = calloc(instances, sizeof *linked->touched);
     linked->signal_epochs = calloc(instances, sizeof *linked->signal_epochs);
     linked->done = calloc((size_t)instances * linked->queue_count + 1, sizeof *linked->done);
     linked->variables = calloc(linked->variable_count + 1, sizeof *linked->variables);
     linked->table = calloc(linked->table_count + 1, sizeof *linked->table);
-    if (!linked->devices || !linked->queues || !linked->signal_epochs || !linked->done ||
+    if (!linked->devices || !linked->queues || !linked->touched || !linked->signal_epochs || !linked->done ||
         !linked->variables || !linked->table)
         return no_memory(linker);
-    linked->signal_epoch = UINT64_MAX; /* no addresses yet */
+    linked->signal_epoch = linked->users_epoch = UINT64_MAX; /* nothing is known yet */
     memset(linked->signal_epochs, 0xff, instances * sizeof *linked->signal_epochs);
     return 0;
 }
@@ -78,6 +79,7 @@ static void queues_fill(struct linker *linker)
                                                      .device = planned->device,
                                                      .signal_count = planned->signal_count,
                                                      .prologue = encoded->prologue,
+                                                     .epilogue = encoded->epilogue,
                                                      .root = planned->root,
                                                      .follows = encoded->follows,
                                                      .label = encoded->label,
@@ -87,27 +89,12 @@ static void queues_fill(struct linker *linker)
     }
     for (uint32_t i = 0; i < linked->device_count; i++) {
         linked->devices[i].hcq = linker->plan->devices.data[i].hcq;
+        linked->owners |= 1ull << linked->devices[i].hcq->index;
         linked->device_numbers[linked->devices[i].hcq->index] = (uint8_t)(i + 1);
         for (uint32_t producer = 0; producer < linked->device_count; producer++) {
             if (bw_plan_can_wait(linker->plan, i, producer))
                 linked->devices[i].can_wait |= 1ull << producer;
         }
-    }
-}
-
-/* Who may touch whose memory, and wait for whom: retirement of buffers and deadlines look there. */
-static void users_note(struct linker *linker)
-{
-    struct bw_linked_graph *linked = linker->linked;
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < linked->device_count; i++)
-        all |= 1ull << linked->devices[i].hcq->index;
-    linked->owners = all;
-    for (uint32_t i = 0; i < linked->device_count; i++) {
-        struct bw_hcq_device *hcq = linked->devices[i].hcq;
-        __atomic_fetch_or(&hcq->users, linked->executing, __ATOMIC_RELEASE);
-        if (linked->executing >> hcq->index & 1)
-            __atomic_fetch_or(&hcq->waits_on, all & ~(1ull << hcq->index), __ATOMIC_RELEASE);
     }
 }
 
@@ -329,7 +316,7 @@ static int link_all(struct linker *linker, uint32_t instances)
         return rc;
     dimensions_note(linker);
     instances_free(linked);
-    users_note(linker);
+    bw_losses_register(linked);
     return 0;
 }
 
@@ -392,6 +379,7 @@ void bw_linked_graph_destroy(struct bw_linked_graph *linked)
     if (linked->replay_count && !bw_ctx_forked(linked->ctx))
         (void)bw_linked_graph_wait(linked, linked->replay_count,
                                    NULL); /* a failed device: its memory retires when it recovers */
+    bw_losses_unregister(linked);
     for (uint32_t i = 0; linked->devices && i < linked->device_count; i++) {
         bw_block_release(linked->devices[i].memory);
         bw_scatter_free(&linked->devices[i]);
@@ -407,6 +395,7 @@ void bw_linked_graph_destroy(struct bw_linked_graph *linked)
     free(linked->devices);
     free(linked->queues);
     free(linked->done);
+    free(linked->touched);
     free(linked->signal_epochs);
     free(linked->variables);
     free(linked->table);

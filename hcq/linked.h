@@ -7,7 +7,10 @@
 
 enum {
     BW_LINK_INSTANCES_DEFAULT = 3, /* one runs, one is queued behind it, one is being written */
-    BW_LINK_INSTANCES_MAX = 64,    /* more only cost memory: rings hold fewer command buffers of one graph */
+    /* More only cost memory: rings hold fewer command buffers of one graph. Sets of tickets are 64-bit masks.
+     */
+    BW_LINK_INSTANCES_MAX = 64,
+    BW_LINK_LOSSES_MAX = 8, /* failures of devices whose tickets are remembered one by one */
 };
 
 /* table[slot] + addend goes to the instance's word, 64 bits wide. The hot loop: nearly every patch is an
@@ -46,7 +49,7 @@ struct bw_linked_device {
     uint64_t can_wait;                  /* devices of the graph whose signals its queues can wait for */
     struct bw_scatter_list early;       /* inputs and variables, step by step */
     struct bw_scatter_list late;        /* points, known in the turn, step by step */
-    struct bw_scatter_list prologue;    /* points in prologues, queue by queue */
+    struct bw_scatter_list aside;       /* points in prologues and epilogues, queue by queue */
     struct bw_scatter_list rare;        /* signal addresses */
 };
 
@@ -55,13 +58,12 @@ struct bw_linked_queue {
     uint32_t device;
     uint32_t signal_count; /* 0: this graph gives it nothing to do */
     uint64_t word;         /* its command words in an instance */
-    struct bw_step prologue;
-    struct bw_scatter_range prologue_range;
+    struct bw_step prologue, epilogue;
+    struct bw_scatter_range prologue_range, epilogue_range;
     bool root, follows; /* its prologue waits for earlier work: by itself, or for the leader's */
     struct bw_hcq_label label;
     uint32_t base_slot;   /* in the table, BW_PLAN_NONE: nobody reads it */
     struct bw_point base; /* of the replay in progress */
-    uint32_t submitted;   /* steps of the replay in progress */
     bool prologue_wanted; /* by the replay in progress */
 };
 
@@ -122,8 +124,15 @@ struct bw_inputs {
     BW_VEC(struct bw_fixed_range) fixed;
 };
 
+/* Replays lost when a device failed: bit i is ticket last - i. */
+struct bw_linked_loss {
+    uint64_t last, tickets;
+    struct bw_err why;
+};
+
 struct bw_linked_graph {
     struct bw_ctx *ctx;
+    struct bw_linked_graph *next, **link; /* in ctx->linked */
     uint32_t instance_count;
     uint64_t replay_count; /* tickets are 1 .. replay_count */
     struct bw_linked_device *devices;
@@ -131,6 +140,8 @@ struct bw_linked_graph {
     struct bw_linked_queue *queues;
     uint32_t queue_count;
     struct bw_point *done;   /* [instance][queue]: when the instance is free */
+    uint64_t *touched;       /* [instance]: context devices that its last replay ran on or touched */
+    uint64_t touched_ever;   /* atomic: ... any replay */
     uint64_t *signal_epochs; /* [instance]: for which its signal addresses are right */
     uint64_t signal_epoch;   /* for which the table's are */
     BW_VEC(struct bw_linked_step) steps;
@@ -147,8 +158,14 @@ struct bw_linked_graph {
     uint64_t executing;    /* context devices that run something */
     uint64_t owners;       /* context devices whose memory the graph touches by itself */
     uint64_t input_owners; /* ... through this replay's inputs */
+    /* Context devices whose queues may touch that memory: of the graph's blocks, as of an epoch, and of this
+     * replay's inputs. */
+    uint64_t users, users_epoch, input_users;
     BW_VEC(struct bw_block *) held;
     struct bw_graph_stats stats;
+    struct bw_linked_loss losses[BW_LINK_LOSSES_MAX]; /* oldest first */
+    uint32_t loss_count;
+    uint64_t forgotten; /* tickets up to it: of losses that are not remembered any more */
     /* profile.c */
     BW_VEC(struct bw_encoded_call) stamped;
     char (*names)[64]; /* per stamped call */
@@ -160,6 +177,20 @@ int bw_scatter_make(struct bw_linked_graph *linked, const struct bw_encoded *enc
 void bw_scatter_free(struct bw_linked_device *device);
 void bw_scatter_run(const struct bw_scatter_list *list, const struct bw_scatter_range *range,
                     const uint64_t *table, uint32_t *words);
+
+/* By queue: the points that the instance's last replay ends with. */
+static inline struct bw_point *bw_instance_done(const struct bw_linked_graph *linked, uint32_t instance)
+{
+    return &linked->done[(uint64_t)instance * linked->queue_count];
+}
+
+/* loss.c */
+void bw_losses_register(struct bw_linked_graph *linked);
+void bw_losses_unregister(struct bw_linked_graph *linked);
+/* -ECANCELED with why when that replay was lost with a device that works again. */
+int bw_losses_check(const struct bw_linked_graph *linked, uint64_t ticket, struct bw_err *err);
+/* The error of a device failed now with which the instance's last replay was lost. */
+int bw_losses_look(const struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err);
 
 /* inputs.c */
 int bw_inputs_make(struct bw_inputs *inputs, const struct bw_plan *plan, const struct bw_encoded *encoded,

@@ -13,28 +13,35 @@ enum {
     RETIRING_LOOK = 16,         /* blocks looked at that have not passed before giving up */
 };
 
+/* Of a failed device nobody knows what it still does. */
+static bool queue_is_done(const struct bw_hcq_queue *queue, struct bw_point point)
+{
+    return bw_point_reached(bw_hcq_queue_now(queue), point) && !bw_hcq_device_failed(queue->owner);
+}
+
 static bool retirement_passed(const struct bw_hcq_retirement *retirement)
 {
     for (uint32_t i = 0; retirement && i < retirement->count; i++) {
-        if (!bw_point_reached(bw_hcq_queue_now(retirement->entries[i].queue), retirement->entries[i].point))
+        if (!queue_is_done(retirement->entries[i].queue, retirement->entries[i].point))
             return false;
     }
     return true;
 }
 
-/* Everything submitted so far on any queue that may touch memory of the owner. NULL: nothing is outstanding.
- * *failed: no memory for the list. */
-static struct bw_hcq_retirement *retirement_make(struct bw_hcq_device *owner, bool *failed)
+/* Everything submitted so far on any queue that may touch the block. NULL: nothing is outstanding. *failed:
+ * no memory for the list. */
+static struct bw_hcq_retirement *retirement_make(const struct bw_block *block, bool *failed)
 {
-    uint64_t users = __atomic_load_n(&owner->users, __ATOMIC_ACQUIRE);
+    uint64_t devices = __atomic_load_n(&block->users, __ATOMIC_ACQUIRE);
     struct bw_hcq_retirement *retirement = NULL;
     *failed = false;
-    for (; users; users &= users - 1) {
-        struct bw_hcq_device *device = bw_hcq_device_at(owner->ctx, (uint32_t)__builtin_ctzll(users));
+    for (; devices; devices &= devices - 1) {
+        struct bw_hcq_device *device =
+            bw_hcq_device_at(block->owner->ctx, (uint32_t)__builtin_ctzll(devices));
         for (uint32_t i = 0; device && i < device->queue_count; i++) {
             struct bw_hcq_queue *queue = &device->queues[i];
             struct bw_point point = bw_hcq_queue_submitted(queue);
-            if (bw_point_reached(bw_hcq_queue_now(queue), point))
+            if (queue_is_done(queue, point))
                 continue;
             uint32_t count = retirement ? retirement->count : 0;
             void *grown =
@@ -67,6 +74,27 @@ void bw_hcq_block_free(void *user, void *block)
     block_free(block);
 }
 
+static void retiring_append(struct bw_hcq_device *owner, struct bw_block *block)
+{
+    block->next = NULL;
+    *owner->retiring_end = block;
+    owner->retiring_end = &block->next;
+}
+
+/* Puts a block that waits for a failed device behind the others, so that these are looked at. */
+static bool retiring_defer(struct bw_hcq_device *owner, struct bw_block **link)
+{
+    struct bw_block *block = *link;
+    bool stuck = false;
+    for (uint32_t i = 0; i < block->retirement->count; i++)
+        stuck |= bw_hcq_device_failed(block->retirement->entries[i].queue->owner);
+    if (!stuck || !block->next)
+        return false;
+    *link = block->next;
+    retiring_append(owner, block);
+    return true;
+}
+
 /* Moves what the device is done with from the list of retiring blocks to the cache; under owner->lock. Blocks
  * retire roughly in order, so the search ends at the first few that have not passed. */
 static void retiring_settle(struct bw_hcq_device *owner, bool all)
@@ -76,7 +104,8 @@ static void retiring_settle(struct bw_hcq_device *owner, bool all)
         struct bw_block *block = *link;
         if (!all && !retirement_passed(block->retirement)) {
             outstanding++;
-            link = &block->next;
+            if (!retiring_defer(owner, link))
+                link = &block->next;
             continue;
         }
         *link = block->next;
@@ -87,13 +116,6 @@ static void retiring_settle(struct bw_hcq_device *owner, bool all)
         block->next = NULL;
         bw_reuse_put(&owner->reuse, block->memory.size_bytes, block->memory.flags, block);
     }
-}
-
-static void retiring_append(struct bw_hcq_device *owner, struct bw_block *block)
-{
-    block->next = NULL;
-    *owner->retiring_end = block;
-    owner->retiring_end = &block->next;
 }
 
 void bw_hcq_cache_flush(struct bw_hcq_device *device, bool all)
@@ -122,8 +144,10 @@ void bw_hcq_memory_forget(struct bw_hcq_device *owner, const struct bw_hcq_devic
     BW_INTERVAL_EACH(&owner->live, handle, 0, UINT64_MAX)
     {
         struct bw_block *block = (struct bw_block *)(uintptr_t)bw_interval_at(&owner->live, handle)->value;
-        if (block->owner != gone)
-            __atomic_fetch_and(&block->reach, others, __ATOMIC_RELAXED);
+        if (block->owner == gone)
+            continue;
+        __atomic_fetch_and(&block->reach, others, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&block->users, others, __ATOMIC_RELAXED);
     }
     for (struct bw_block *block = owner->retiring; block; block = block->next) {
         block->reach &= others;
@@ -174,9 +198,8 @@ static int memory_alloc(struct bw_hcq_device *device, uint64_t size_bytes, uint3
     const struct bw_driver_ops *ops = device->device->ops;
     int rc = ops->alloc(device->device, size_bytes, flags, memory, err);
     for (int attempt = 0; rc == -ENOMEM && attempt < 2; attempt++) {
-        if (attempt == 1 &&
-            bw_hcq_devices_wait(device->ctx, __atomic_load_n(&device->users, __ATOMIC_ACQUIRE), NULL))
-            break;
+        if (attempt == 1)
+            (void)bw_hcq_devices_wait(device->ctx, UINT64_MAX, NULL);
         bw_hcq_cache_flush(device, false);
         rc = ops->alloc(device->device, size_bytes, flags, memory, err);
     }
@@ -220,6 +243,7 @@ int bw_block_create(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t 
         return rc;
     block->size_bytes = size_bytes;
     block->references = 1;
+    block->users = 1ull << device->index;
     block->id = __atomic_add_fetch(&device->ctx->block_serial, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&device->lock);
     rc = live_insert(device, block);
@@ -238,6 +262,15 @@ void bw_block_hold(struct bw_block *block)
     assert(before > 0);
 }
 
+/* Whether all that may touch the block are done with it. */
+static bool users_wait(const struct bw_block *block)
+{
+    struct bw_ctx *ctx = block->owner->ctx;
+    uint64_t devices = __atomic_load_n(&block->users, __ATOMIC_ACQUIRE);
+    return bw_hcq_devices_wait(ctx, devices, NULL) == 0 &&
+           !(__atomic_load_n(&ctx->failed, __ATOMIC_ACQUIRE) & devices);
+}
+
 void bw_block_release(struct bw_block *block)
 {
     if (!block || __atomic_sub_fetch(&block->references, 1, __ATOMIC_ACQ_REL) > 0)
@@ -246,8 +279,8 @@ void bw_block_release(struct bw_block *block)
     bool failed;
     if (bw_ctx_forked(owner->ctx))
         return; /* the memory is the parent's */
-    block->retirement = retirement_make(owner, &failed);
-    if (failed && bw_hcq_devices_wait(owner->ctx, __atomic_load_n(&owner->users, __ATOMIC_ACQUIRE), NULL))
+    block->retirement = retirement_make(block, &failed);
+    if (failed && !users_wait(block))
         return; /* neither memory to remember when, nor a device that gets there: what it may still write is
                    left alone */
     pthread_mutex_lock(&owner->lock);
@@ -263,14 +296,17 @@ static bool cpu_can_reach(const struct bw_block *block, const struct bw_hcq_devi
            (uintptr_t)block->memory.cpu.base != block->memory.address;
 }
 
-int bw_block_reach(struct bw_block *block, struct bw_hcq_device *device, uint64_t *address,
-                   struct bw_err *err)
+static void user_note(struct bw_block *block, uint64_t bit)
 {
-    if (cpu_can_reach(block, device)) { /* a CPU queue goes through the CPU's mapping */
-        *address = (uintptr_t)block->memory.cpu.base;
-        return 0;
-    }
-    *address = block->memory.address;
+    if (__atomic_load_n(&block->users, __ATOMIC_ACQUIRE) & bit)
+        return;
+    __atomic_fetch_or(&block->users, bit, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&block->owner->ctx->users_epoch, 1, __ATOMIC_RELEASE);
+}
+
+/* Makes sure that the block is mapped there. */
+static int block_map_to(struct bw_block *block, struct bw_hcq_device *device, struct bw_err *err)
+{
     uint64_t bit = 1ull << device->index;
     if (__atomic_load_n(&block->reach, __ATOMIC_ACQUIRE) & bit)
         return 0;
@@ -289,4 +325,16 @@ int bw_block_reach(struct bw_block *block, struct bw_hcq_device *device, uint64_
         __atomic_fetch_or(&block->reach, bit, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&block->owner->lock);
     return rc;
+}
+
+int bw_block_reach(struct bw_block *block, struct bw_hcq_device *device, uint64_t *address,
+                   struct bw_err *err)
+{
+    bool through_cpu = cpu_can_reach(block, device); /* a CPU queue goes through the CPU's mapping */
+    int rc = through_cpu ? 0 : block_map_to(block, device, err);
+    if (rc)
+        return rc;
+    *address = through_cpu ? (uintptr_t)block->memory.cpu.base : block->memory.address;
+    user_note(block, 1ull << device->index);
+    return 0;
 }

@@ -207,8 +207,10 @@ static int target_map(struct proof *proof, struct bw_err *err)
     struct bw_hcq_device *peer = proof->peer.device;
     pthread_mutex_lock(&target->owner->lock);
     int rc = peer->device->ops->map_peer(peer->device, target->owner->device, &target->memory, err);
-    if (!rc)
+    if (!rc) {
         __atomic_fetch_or(&target->reach, 1ull << peer->index, __ATOMIC_RELEASE);
+        __atomic_fetch_or(&target->users, 1ull << peer->index, __ATOMIC_RELEASE);
+    }
     pthread_mutex_unlock(&target->owner->lock);
     return rc;
 }

@@ -7,7 +7,7 @@
  *   hazard.c  operations -> what each has to wait for, by byte range; what order already gives is left out
  *   encode.c  operations -> command words with patches, argument blocks, steps of submission
  *   link.c    patches -> K instances in device-visible memory; scatter.c: lists of what a replay writes
- *   replay.c  scatter, ring
+ *   replay.c  scatter, ring; loss.c: which replays a failed device took along
  */
 #ifndef BW_HCQ_PLAN_H
 #define BW_HCQ_PLAN_H
@@ -225,6 +225,7 @@ struct bw_step {
 struct bw_encoded_queue {
     struct bw_encoder commands; /* all its command buffers; patches count words in it */
     struct bw_step prologue;    /* invalidates code, waits for everyone else */
+    struct bw_step epilogue;    /* the last signal alone, for a replay that ends early */
     bool follows;               /* its prologue waits for the leader's */
     struct bw_hcq_label label;
     uint32_t open;        /* 1 + step of the command buffer under construction, 0: none */

@@ -32,7 +32,7 @@ void bw_program_destroy(struct bw_program *program)
     struct bw_hcq_device *hcq = bw_hcq_device_of(program->device);
     if (bw_ctx_forked(hcq->ctx))
         return; /* the program is the parent's */
-    if (!bw_hcq_devices_wait(hcq->ctx, 1ull << hcq->index, NULL)) {
+    if (!bw_device_synchronize(program->device, NULL)) {
         program->device->ops->program_destroy(program);
         return;
     }

@@ -18,6 +18,7 @@ static void slot_enter(struct bw_hcq_queue *queue, uint32_t slot, struct bw_poin
     queue->signal = word;
     queue->signal_offset = offset;
     __atomic_store_n(&queue->submitted.value, first.value, __ATOMIC_RELEASE);
+    __atomic_store_n(&queue->depends_until.value, first.value, __ATOMIC_RELEASE);
 }
 
 static void queue_plan(struct bw_hcq_device *device, enum bw_queue_kind kind, uint32_t index)
@@ -89,13 +90,19 @@ int bw_hcq_queues_create(struct bw_hcq_device *device, struct bw_err *err)
     return first_queues_make(device, err);
 }
 
-void bw_hcq_queues_destroy(struct bw_hcq_device *device)
+void bw_hcq_queues_stop(struct bw_hcq_device *device)
 {
-    while (device->queue_count) {
-        struct bw_hcq_queue *queue = &device->queues[--device->queue_count];
+    for (uint32_t i = device->queue_count; i-- > 0;) {
+        struct bw_hcq_queue *queue = &device->queues[i];
         if (queue->queue)
             device->device->ops->queue_destroy(queue->queue);
+        __atomic_store_n(&queue->queue, NULL, __ATOMIC_RELEASE);
     }
+}
+
+void bw_hcq_queues_forget(struct bw_hcq_device *device)
+{
+    device->queue_count = 0;
     bw_block_release(device->signals);
     device->signals = NULL;
 }
@@ -104,8 +111,9 @@ void bw_hcq_queues_destroy(struct bw_hcq_device *device)
 static int queue_roll(struct bw_hcq_queue *queue, struct bw_err *err)
 {
     struct bw_ctx *ctx = queue->owner->ctx;
-    int rc =
-        bw_hcq_devices_wait(ctx, UINT64_MAX, err); /* whoever waits for this queue has passed its wait, too */
+    /* Whoever waits for this queue has passed its wait, too, or is reset before it is used again. */
+    (void)bw_hcq_devices_wait(ctx, UINT64_MAX, NULL);
+    int rc = bw_hcq_device_check(queue->owner, err);
     if (rc)
         return rc;
     slot_enter(queue, (queue->slot + 1) % BW_HCQ_SIGNAL_SLOTS,
@@ -126,6 +134,16 @@ struct bw_point bw_hcq_queue_reserve(struct bw_hcq_queue *queue, uint64_t count)
     assert(bw_point_window_holds(base, count));
     __atomic_store_n(&queue->submitted.value, bw_point_after(base, count).value, __ATOMIC_RELEASE);
     return base;
+}
+
+void bw_hcq_queue_depend(struct bw_hcq_queue *queue, uint64_t devices, struct bw_point last)
+{
+    devices &= ~(1ull << queue->owner->index);
+    if (!devices)
+        return;
+    bool over = bw_point_reached(bw_hcq_queue_now(queue), queue->depends_until);
+    __atomic_store_n(&queue->depends_on, over ? devices : queue->depends_on | devices, __ATOMIC_RELEASE);
+    __atomic_store_n(&queue->depends_until.value, last.value, __ATOMIC_RELEASE);
 }
 
 void bw_hcq_queue_unreserve(struct bw_hcq_queue *queue, struct bw_point base)

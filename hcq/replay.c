@@ -7,15 +7,10 @@
 #include "base/bits.h"
 #include "hcq/linked.h"
 
-static struct bw_point *instance_done(const struct bw_linked_graph *linked, uint32_t instance)
-{
-    return &linked->done[(uint64_t)instance * linked->queue_count];
-}
-
 /* Every queue of the graph has passed what the instance was last used for. */
 static int instance_wait(const struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err)
 {
-    const struct bw_point *done = instance_done(linked, instance);
+    const struct bw_point *done = bw_instance_done(linked, instance);
     for (uint32_t i = 0; i < linked->queue_count; i++) {
         if (linked->queues[i].signal_count == 0 ||
             bw_point_reached(bw_hcq_queue_now(linked->queues[i].hcq), done[i]))
@@ -27,11 +22,13 @@ static int instance_wait(const struct bw_linked_graph *linked, uint32_t instance
     return 0;
 }
 
-static int devices_check(const struct bw_linked_graph *linked, struct bw_err *err)
+static int devices_check(const struct bw_linked_graph *linked, uint64_t devices, struct bw_err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < linked->device_count && !rc; i++)
-        rc = bw_hcq_device_check(linked->devices[i].hcq, err);
+    for (; devices && !rc; devices &= devices - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(linked->ctx, (uint32_t)__builtin_ctzll(devices));
+        rc = device ? bw_hcq_device_check(device, err) : 0;
+    }
     return rc;
 }
 
@@ -129,7 +126,6 @@ static void points_reserve(struct bw_linked_graph *linked)
 {
     for (uint32_t i = 0; i < linked->queue_count; i++) {
         struct bw_linked_queue *queue = &linked->queues[i];
-        queue->submitted = 0;
         if (queue->signal_count == 0)
             continue;
         queue->base = bw_hcq_queue_reserve(queue->hcq, queue->signal_count);
@@ -141,28 +137,23 @@ static void points_reserve(struct bw_linked_graph *linked)
 static int step_submit(struct bw_linked_graph *linked, const struct bw_step *step, uint32_t instance,
                        struct bw_err *err)
 {
-    struct bw_linked_queue *queue = &linked->queues[step->queue];
+    const struct bw_linked_queue *queue = &linked->queues[step->queue];
     const struct bw_linked_device *device = &linked->devices[queue->device];
     uint64_t word = instance * device->stride_words + queue->word + step->word;
-    queue->submitted++;
     int rc =
         bw_hcq_queue_submit(queue->hcq, device->address + word * sizeof(uint32_t), step->word_count, err);
     return rc || !step->flush ? rc : bw_hcq_queue_flush(queue->hcq, err);
 }
 
-/* Every device whose queues may still touch memory that this replay touches. */
-static uint64_t users_of(const struct bw_linked_graph *linked)
+/* Every device whose queues may still touch memory that this replay touches. In the turn: who uses a block
+ * later is submitted later, too. */
+static uint64_t users_of(struct bw_linked_graph *linked)
 {
-    uint64_t users = 0;
-    for (uint64_t owners = linked->owners | linked->input_owners; owners; owners &= owners - 1) {
-        struct bw_hcq_device *owner = bw_hcq_device_at(linked->ctx, (uint32_t)__builtin_ctzll(owners));
-        assert(owner);
-        uint64_t before = __atomic_load_n(&owner->users, __ATOMIC_ACQUIRE);
-        if ((before & linked->executing) != linked->executing)
-            __atomic_fetch_or(&owner->users, linked->executing, __ATOMIC_RELEASE);
-        users |= before;
-    }
-    return users;
+    uint64_t epoch = __atomic_load_n(&linked->ctx->users_epoch, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < linked->held.count && linked->users_epoch != epoch; i++)
+        linked->users |= __atomic_load_n(&linked->held.data[i]->users, __ATOMIC_ACQUIRE);
+    linked->users_epoch = epoch;
+    return linked->executing | linked->users | linked->input_users;
 }
 
 /* A follower's prologue waits for the leader's. */
@@ -211,9 +202,11 @@ static int preceding_find(struct bw_linked_graph *linked, struct bw_err *err)
         prologue_want(linked, &linked->queues[i]);
         wanted = true;
     }
-    for (uint64_t users = users_of(linked); users; users &= users - 1) {
-        struct bw_hcq_device *device = bw_hcq_device_at(linked->ctx, (uint32_t)__builtin_ctzll(users));
-        for (uint32_t i = 0; device && i < device->queue_count; i++) {
+    for (uint64_t devices = users_of(linked); devices; devices &= devices - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(linked->ctx, (uint32_t)__builtin_ctzll(devices));
+        if (!device || bw_hcq_device_failed(device))
+            continue; /* what it was given is lost */
+        for (uint32_t i = 0; i < device->queue_count; i++) {
             struct bw_hcq_queue *producer = &device->queues[i];
             bool here = false;
             if (bw_hcq_queue_idle(producer))
@@ -239,8 +232,7 @@ static int prologue_submit(struct bw_linked_graph *linked, uint32_t number, uint
     queue->hcq->code_epoch = __atomic_load_n(&queue->hcq->owner->code_epoch, __ATOMIC_ACQUIRE);
     if (!queue->prologue.word_count) /* a copy queue has no instruction cache */
         return 0;
-    bw_scatter_run(&device->prologue, &queue->prologue_range, linked->table,
-                   instance_words(device, instance));
+    bw_scatter_run(&device->aside, &queue->prologue_range, linked->table, instance_words(device, instance));
     return step_submit(linked, &queue->prologue, instance, err);
 }
 
@@ -284,6 +276,8 @@ static int steps_run(struct bw_linked_graph *linked, uint32_t instance, struct b
         const struct bw_linked_queue *queue = &linked->queues[step->step.queue];
         if (step->step.host_wait) {
             rc = bw_hcq_queue_wait(queue->hcq, bw_point_after(queue->base, step->step.signal_number), err);
+            if (!rc) /* it may have gone on without a device */
+                rc = devices_check(linked, linked->owners, err);
             continue;
         }
         step_scatter(linked, step, instance, !step->first, true);
@@ -292,32 +286,38 @@ static int steps_run(struct bw_linked_graph *linked, uint32_t instance, struct b
     return rc;
 }
 
-/* Part of the replay is on its way and the rest will not follow. Queues that got nothing take their points
- * back; those that got something would wait for ever, so their devices share the failure. */
-static void replay_abandon(struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err)
+/* Part of the replay is on its way and the rest will not follow. Every queue that works ends it, with the
+ * last signal: whoever waits for any of its signals goes on. */
+static void replay_abandon(struct bw_linked_graph *linked, uint32_t instance)
 {
     for (uint32_t i = 0; i < linked->queue_count; i++) {
-        struct bw_linked_queue *queue = &linked->queues[i];
+        const struct bw_linked_queue *queue = &linked->queues[i];
+        const struct bw_linked_device *device = &linked->devices[queue->device];
         if (queue->signal_count == 0)
             continue;
-        if (queue->submitted == 0) {
-            bw_hcq_queue_unreserve(queue->hcq, queue->base);
-            instance_done(linked, instance)[i] = queue->base;
-        } else {
-            struct bw_err failure = *err;
-            bw_hcq_device_fail(queue->hcq->owner, &failure);
+        if (bw_hcq_device_failed(device->hcq)) {
+            bw_hcq_timelines_settle(device->hcq); /* it may have failed before the points were reserved */
+            continue;
         }
+        bw_scatter_run(&device->aside, &queue->epilogue_range, linked->table,
+                       instance_words(device, instance));
+        (void)step_submit(linked, &queue->epilogue, instance, NULL); /* if that fails, the device has */
     }
 }
 
 static void replay_remember(struct bw_linked_graph *linked, uint32_t instance)
 {
-    struct bw_point *done = instance_done(linked, instance);
+    uint64_t touched = linked->owners | linked->input_owners;
+    linked->touched[instance] = touched;
+    if (touched & ~linked->touched_ever)
+        __atomic_fetch_or(&linked->touched_ever, touched, __ATOMIC_RELEASE);
+    struct bw_point *done = bw_instance_done(linked, instance);
     for (uint32_t i = 0; i < linked->queue_count; i++) {
         struct bw_linked_queue *queue = &linked->queues[i];
         if (queue->signal_count == 0)
             continue;
         done[i] = bw_point_after(queue->base, queue->signal_count);
+        bw_hcq_queue_depend(queue->hcq, linked->owners, done[i]);
         bw_hcq_queue_remember(queue->hcq, done[i], &queue->label);
     }
 }
@@ -339,7 +339,7 @@ static int replay_submit(struct bw_linked_graph *linked, uint32_t instance, stru
     if (!rc)
         rc = steps_run(linked, instance, err);
     if (rc)
-        replay_abandon(linked, instance, err);
+        replay_abandon(linked, instance);
     return rc;
 }
 
@@ -349,11 +349,13 @@ int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_repla
     struct bw_err local;
     err = err ? err : &local;
     uint32_t instance = (uint32_t)(linked->replay_count % linked->instance_count);
-    int rc = devices_check(linked, err);
+    int rc = devices_check(linked, linked->owners, err);
     if (!rc)
         rc = variables_take(linked, replay, err);
     if (!rc)
         rc = bw_inputs_take(linked, replay, err);
+    if (!rc)
+        rc = devices_check(linked, linked->input_owners & ~linked->owners, err);
     if (!rc)
         rc = instance_wait(linked, instance, err);
     if (rc)
@@ -377,8 +379,12 @@ int bw_linked_graph_wait(struct bw_linked_graph *linked, uint64_t ticket, struct
         bw_err_expected(err, "1 to %llu", (unsigned long long)linked->replay_count);
         return -EINVAL;
     }
-    if (linked->replay_count - ticket >= linked->instance_count)
-        return 0; /* its instance was taken again, so it is long done */
-    int rc = devices_check(linked, err);
-    return rc ? rc : instance_wait(linked, (uint32_t)((ticket - 1) % linked->instance_count), err);
+    int rc = bw_losses_check(linked, ticket, err);
+    if (rc || linked->replay_count - ticket >= linked->instance_count)
+        return rc; /* without a loss: its instance was taken again, so it is long done */
+    uint32_t instance = (uint32_t)((ticket - 1) % linked->instance_count);
+    rc = devices_check(linked, linked->touched[instance], err);
+    if (!rc)
+        rc = instance_wait(linked, instance, err);
+    return rc ? rc : bw_losses_look(linked, instance, err);
 }

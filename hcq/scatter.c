@@ -43,7 +43,7 @@ static int scatter_add(struct bw_scatter_list *list, const struct bw_encoder *im
     return bw_vec_push(&list->fields, field);
 }
 
-/* A patch of a step or of a prologue, which has its points in a list of its own. */
+/* A patch of a step, or of a prologue or epilogue, which have their points in a list of their own. */
 static int patch_sort(struct sorter *sorter, struct bw_linked_device *device, const struct bw_encoder *image,
                       const struct bw_patch *patch, uint64_t word, struct bw_scatter_list *points)
 {
@@ -116,14 +116,18 @@ static int step_sort(struct sorter *sorter, uint32_t index, bool *begun)
     return rc ? rc : bw_vec_push(&sorter->linked->steps, made);
 }
 
-/* After all steps, as the words of prologues are. */
-static int prologue_sort(struct sorter *sorter, uint32_t number)
+/* After all steps, as the words of prologues and epilogues are. */
+static int asides_sort(struct sorter *sorter, uint32_t number)
 {
     struct bw_linked_queue *queue = &sorter->linked->queues[number];
-    struct bw_scatter_list *list = &sorter->linked->devices[queue->device].prologue;
+    struct bw_scatter_list *list = &sorter->linked->devices[queue->device].aside;
     range_begin(&queue->prologue_range, list);
     int rc = commands_sort(sorter, &queue->prologue, list);
     range_end(&queue->prologue_range, list);
+    range_begin(&queue->epilogue_range, list);
+    if (!rc)
+        rc = commands_sort(sorter, &queue->epilogue, list);
+    range_end(&queue->epilogue_range, list);
     assert(rc || sorter->command_at[number] == sorter->encoded->queues[number].commands.patch_count);
     return rc;
 }
@@ -161,7 +165,7 @@ static int all_sort(struct sorter *sorter)
     for (uint32_t i = 0; i < sorter->encoded->steps.count && !rc; i++)
         rc = step_sort(sorter, i, begun);
     for (uint32_t i = 0; i < linked->queue_count && !rc; i++)
-        rc = linked->queues[i].signal_count ? prologue_sort(sorter, i) : 0;
+        rc = linked->queues[i].signal_count ? asides_sort(sorter, i) : 0;
     free(begun);
     return rc;
 }
@@ -192,7 +196,7 @@ void bw_scatter_free(struct bw_linked_device *device)
 {
     list_free(&device->early);
     list_free(&device->late);
-    list_free(&device->prologue);
+    list_free(&device->aside);
     list_free(&device->rare);
 }
 

@@ -18,6 +18,7 @@ struct slot {
     struct bw_point done; /* when the queue has passed this, the slot is free */
     void *caller;         /* read: where its bytes go */
     uint64_t size_bytes;
+    bool current; /* of the request that runs */
 };
 
 struct bw_transfer {
@@ -83,15 +84,18 @@ static int transfer_create(struct bw_hcq_device *device, struct bw_transfer **ou
 }
 
 /* Waits on the device, where it can, for what other queues may still do to the block; else here. In a turn.
- */
-static int waits_encode(struct bw_transfer *transfer, const struct bw_block *block, struct bw_err *err)
+ * *depends_on: for queues of which devices. */
+static int waits_encode(struct bw_transfer *transfer, const struct bw_block *block, uint64_t *depends_on,
+                        struct bw_err *err)
 {
     struct bw_device *device = transfer->device->device;
-    uint64_t users = __atomic_load_n(&block->owner->users, __ATOMIC_ACQUIRE);
-    for (; users; users &= users - 1) {
+    uint64_t devices = __atomic_load_n(&block->users, __ATOMIC_ACQUIRE);
+    for (; devices; devices &= devices - 1) {
         struct bw_hcq_device *other =
-            bw_hcq_device_at(transfer->device->ctx, (uint32_t)__builtin_ctzll(users));
-        for (uint32_t i = 0; other && i < other->queue_count; i++) {
+            bw_hcq_device_at(transfer->device->ctx, (uint32_t)__builtin_ctzll(devices));
+        if (!other || bw_hcq_device_failed(other))
+            continue; /* what it was given is lost */
+        for (uint32_t i = 0; i < other->queue_count; i++) {
             struct bw_hcq_queue *queue = &other->queues[i];
             if (queue == transfer->queue || bw_hcq_queue_idle(queue))
                 continue;
@@ -103,7 +107,7 @@ static int waits_encode(struct bw_transfer *transfer, const struct bw_block *blo
                     return rc;
                 continue;
             }
-            __atomic_fetch_or(&transfer->device->waits_on, 1ull << other->index, __ATOMIC_RELAXED);
+            *depends_on |= 1ull << other->index;
             device->ops->encode_wait(transfer->queue->queue, &transfer->encoder,
                                      bw_operand_constant(address + queue->signal_offset),
                                      bw_operand_constant(bw_hcq_queue_submitted(queue).value));
@@ -140,7 +144,8 @@ static int slot_submit(struct bw_transfer *transfer, uint32_t index, const struc
     uint64_t staging = transfer->staging->memory.address + index * transfer->chunk_bytes;
     uint64_t memory = request->block->memory.address + request->offset + at;
     encoder->count = encoder->patch_count = 0;
-    int rc = at == 0 ? waits_encode(transfer, request->block, err) : 0;
+    uint64_t depends_on = 0;
+    int rc = at == 0 ? waits_encode(transfer, request->block, &depends_on, err) : 0;
     if (!rc)
         rc = bw_hcq_queue_window(queue, 1, err);
     if (rc)
@@ -166,6 +171,7 @@ static int slot_submit(struct bw_transfer *transfer, uint32_t index, const struc
     memcpy((char *)bw_block_map(transfer->commands) + index * COMMAND_BYTES, encoder->words,
            encoder->count * sizeof(uint32_t));
     static const struct bw_hcq_label write_label = {"write to a buffer"}, read_label = {"read of a buffer"};
+    bw_hcq_queue_depend(queue, depends_on, slot->done);
     bw_hcq_queue_remember(queue, slot->done, request->write ? &write_label : &read_label);
     rc = bw_hcq_queue_submit(queue, transfer->commands->memory.address + index * COMMAND_BYTES,
                              encoder->count, err);
@@ -177,6 +183,9 @@ static int slot_finish(struct bw_transfer *transfer, uint32_t index, struct bw_e
 {
     struct slot *slot = &transfer->slots[index];
     int rc = bw_hcq_queue_wait(transfer->queue, slot->done, err);
+    if (!rc && slot->current)
+        rc = bw_hcq_loss_check(transfer->queue, slot->done, UINT64_MAX, err);
+    slot->current = false;
     if (!rc && slot->caller)
         memcpy(slot->caller, (char *)bw_block_map(transfer->staging) + index * transfer->chunk_bytes,
                slot->size_bytes);
@@ -202,11 +211,13 @@ static int staged_run(struct bw_transfer *transfer, const struct request *reques
         rc = slot_submit(transfer, index, request, at, err);
         bw_hcq_turn_give(transfer->device->ctx);
         slot->caller = rc || request->write ? NULL : request->data + at;
+        slot->current = true;
         at += slot->size_bytes;
     }
     for (uint32_t i = 0; i < SLOTS; i++, index = (index + 1) % SLOTS) { /* oldest first */
         int finish_rc = rc ? rc : slot_finish(transfer, index, err);
         transfer->slots[index].caller = NULL;
+        transfer->slots[index].current = false;
         rc = finish_rc;
     }
     return rc;
@@ -230,8 +241,9 @@ int bw_hcq_transfer(struct bw_block *block, uint64_t offset, void *data, uint64_
     char *base = bw_block_map(block);
     if (!base || block->memory.cpu.memory_type != BW_MEMORY_CACHED)
         return staged(&request, err);
-    int rc =
-        bw_hcq_devices_wait(block->owner->ctx, __atomic_load_n(&block->owner->users, __ATOMIC_ACQUIRE), err);
+    int rc = bw_hcq_devices_wait(block->owner->ctx, __atomic_load_n(&block->users, __ATOMIC_ACQUIRE), err);
+    if (!rc)
+        rc = bw_hcq_device_check(block->owner, err);
     if (rc)
         return rc;
     memcpy(write ? base + offset : data, write ? data : base + offset, size_bytes);

@@ -31,25 +31,19 @@ static uint64_t progress_of(const struct bw_ctx *ctx, uint64_t mask)
     return sum;
 }
 
-/* Asks every device that the wait depends on; the first that is broken is marked so and named. */
-static int faults_look(const struct bw_ctx *ctx, uint64_t mask, struct bw_err *failure)
+/* Asks every device that a wait for `owner` depends on. What is broken fails, and whoever waits for it goes
+ * on; only when it is the owner itself the wait is over. */
+static int faults_look(struct bw_hcq_device *owner, uint64_t mask, struct bw_err *failure)
 {
     for (; mask; mask &= mask - 1) {
-        struct bw_hcq_device *device = bw_hcq_device_at(ctx, (uint32_t)__builtin_ctzll(mask));
-        if (!device)
-            continue;
-        if (__atomic_load_n(&device->failed, __ATOMIC_ACQUIRE)) {
-            *failure = device->error;
-            return failure->code;
-        }
-        int rc = device->device->ops->query_fault(device->device, failure);
-        if (rc) {
-            if (!failure->device[0])
-                bw_err_device(failure, device->device->info.name);
-            return bw_hcq_device_fail(device, failure);
-        }
+        struct bw_hcq_device *device = bw_hcq_device_at(owner->ctx, (uint32_t)__builtin_ctzll(mask));
+        struct bw_err fault;
+        if (device && bw_hcq_device_failed(device))
+            bw_hcq_timelines_settle(device);
+        else if (device && device->device->ops->query_fault(device->device, &fault))
+            (void)bw_hcq_device_fail(device, &fault);
     }
-    return 0;
+    return bw_hcq_device_check(owner, failure);
 }
 
 /* A queue that stands, and what is known about it. */
@@ -74,7 +68,9 @@ static void culprit_find(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_
     look(queue, culprit);
     for (; mask && culprit->view.waits; mask &= mask - 1) {
         struct bw_hcq_device *device = bw_hcq_device_at(ctx, (uint32_t)__builtin_ctzll(mask));
-        for (uint32_t i = 0; device && i < device->queue_count; i++) {
+        if (!device || bw_hcq_device_failed(device))
+            continue;
+        for (uint32_t i = 0; i < device->queue_count; i++) {
             struct standing other;
             if (&device->queues[i] == queue || bw_hcq_queue_idle(&device->queues[i]))
                 continue;
@@ -87,8 +83,8 @@ static void culprit_find(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_
     }
 }
 
-static int wait_timed_out(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_queue *queue,
-                          const char *wanted, uint64_t elapsed_ns, struct bw_err *failure)
+static void culprit_fail(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq_queue *queue,
+                         const char *wanted, uint64_t elapsed_ns, struct bw_err *failure)
 {
     struct standing culprit;
     culprit_find(ctx, mask, queue, &culprit);
@@ -106,7 +102,24 @@ static int wait_timed_out(const struct bw_ctx *ctx, uint64_t mask, struct bw_hcq
     if (stood != queue)
         bw_err_hint(failure, "%s%swaited for by %s of %s: %s", text, text[0] ? "; " : "", queue->label,
                     queue->owner->device->info.name, bw_hcq_queue_doing(queue));
-    return bw_hcq_device_fail(stood->owner, failure);
+    (void)bw_hcq_device_fail(stood->owner, failure);
+}
+
+uint64_t bw_hcq_dependencies(const struct bw_hcq_device *device)
+{
+    uint64_t mask = 1ull << device->index, looked = 0;
+    while (mask & ~looked) {
+        uint32_t index = (uint32_t)__builtin_ctzll(mask & ~looked);
+        const struct bw_hcq_device *at = bw_hcq_device_at(device->ctx, index);
+        looked |= 1ull << index;
+        for (uint32_t i = 0; at && i < at->queue_count; i++) {
+            const struct bw_hcq_queue *queue = &at->queues[i];
+            struct bw_point until = {__atomic_load_n(&queue->depends_until.value, __ATOMIC_ACQUIRE)};
+            if (!bw_point_reached(bw_hcq_queue_now(queue), until))
+                mask |= __atomic_load_n(&queue->depends_on, __ATOMIC_ACQUIRE);
+        }
+    }
+    return mask;
 }
 
 /* What a wait for a queue watches. */
@@ -118,8 +131,7 @@ struct watch {
 static struct watch watch_begin(const struct bw_hcq_queue *queue)
 {
     struct bw_hcq_device *owner = queue->owner;
-    struct watch watch = {1ull << owner->index | __atomic_load_n(&owner->waits_on, __ATOMIC_RELAXED), 0, 0,
-                          0};
+    struct watch watch = {.mask = bw_hcq_dependencies(owner)};
     watch.moved_ns = watch.now_ns = owner->sys->ops->clock_ns(owner->sys);
     watch.progress = progress_of(owner->ctx, watch.mask);
     return watch;
@@ -137,6 +149,16 @@ static bool watch_goes_on(struct watch *watch, const struct bw_hcq_queue *queue)
     return watch->now_ns - watch->moved_ns < owner->ctx->config.wait_ns;
 }
 
+/* Nothing has moved for the deadline. When another device is to blame, the wait begins anew without it. */
+static int watch_fails(struct watch *watch, struct bw_hcq_queue *queue, const char *wanted,
+                       struct bw_err *failure)
+{
+    struct bw_hcq_device *owner = queue->owner;
+    culprit_fail(owner->ctx, watch->mask, queue, wanted, watch->now_ns - watch->moved_ns, failure);
+    watch->moved_ns = watch->now_ns;
+    return bw_hcq_device_check(owner, failure);
+}
+
 static void slice_sleep(struct bw_hcq_device *device, uint64_t slice_ns)
 {
     const struct bw_driver_ops *ops = device->device->ops;
@@ -150,17 +172,18 @@ static int wait_slowly(struct bw_hcq_queue *queue, struct bw_point point, struct
     struct watch watch = watch_begin(queue);
     uint64_t slice_ns = SLICE_FIRST_NS;
     char wanted[32];
+    int rc;
+    snprintf(wanted, sizeof wanted, "signal 0x%llx", (unsigned long long)point.value);
     do {
         slice_sleep(owner, slice_ns);
         slice_ns = slice_ns * 2 < SLICE_MAX_NS ? slice_ns * 2 : SLICE_MAX_NS;
         if (bw_point_reached(bw_hcq_queue_now(queue), point))
-            return 0;
-        int rc = faults_look(owner->ctx, watch.mask, failure);
-        if (rc)
-            return rc;
-    } while (watch_goes_on(&watch, queue));
-    snprintf(wanted, sizeof wanted, "signal 0x%llx", (unsigned long long)point.value);
-    return wait_timed_out(owner->ctx, watch.mask, queue, wanted, watch.now_ns - watch.moved_ns, failure);
+            return bw_hcq_device_check(owner, failure);
+        rc = faults_look(owner, watch.mask, failure);
+        if (!rc && !watch_goes_on(&watch, queue))
+            rc = watch_fails(&watch, queue, wanted, failure);
+    } while (!rc);
+    return rc;
 }
 
 int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
@@ -168,31 +191,28 @@ int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uin
 {
     struct bw_hcq_device *owner = queue->owner;
     struct watch watch = watch_begin(queue);
-    int flush_rc = bw_hcq_queue_flush(queue, failure); /* what fills the ring has to be known to run */
-    if (flush_rc)
-        return flush_rc;
-    do {
-        int rc = owner->device->ops->submit(queue->queue, address, word_count);
-        if (rc && rc != -EAGAIN) {
+    int rc = bw_hcq_queue_flush(queue, failure); /* what fills the ring has to be known to run */
+    while (!rc) {
+        rc = owner->device->ops->submit(queue->queue, address, word_count);
+        if (rc == 0)
+            return 0;
+        if (rc != -EAGAIN) {
             bw_fail(failure, rc, "hcq", "submitting to %s", queue->label);
             return bw_hcq_device_fail(owner, failure);
         }
-        if (rc == 0)
-            return 0;
-        rc = faults_look(owner->ctx, watch.mask, failure);
-        if (rc)
-            return rc;
+        rc = faults_look(owner, watch.mask, failure);
         owner->sys->ops->sleep_ns(owner->sys, RING_FULL_SLEEP_NS);
-    } while (watch_goes_on(&watch, queue));
-    return wait_timed_out(owner->ctx, watch.mask, queue, "room for a command buffer in a full ring",
-                          watch.now_ns - watch.moved_ns, failure);
+        if (!rc && !watch_goes_on(&watch, queue))
+            rc = watch_fails(&watch, queue, "room for a command buffer in a full ring", failure);
+    }
+    return rc;
 }
 
 int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err)
 {
     for (uint32_t spin = 0; spin < SPINS; spin++) {
         if (bw_point_reached(bw_hcq_queue_now(queue), point))
-            return 0;
+            return bw_hcq_device_check(queue->owner, err); /* it may have been settled */
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
@@ -205,15 +225,27 @@ int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct 
     return rc;
 }
 
+static int device_wait(struct bw_hcq_device *device, uint64_t failed_before, struct bw_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < device->queue_count && !rc; i++) {
+        struct bw_hcq_queue *queue = &device->queues[i];
+        struct bw_point point = bw_hcq_queue_submitted(queue);
+        rc = bw_hcq_queue_wait(queue, point, err);
+        if (!rc)
+            rc = bw_hcq_loss_check(queue, point, ~failed_before, err);
+    }
+    return rc;
+}
+
 int bw_hcq_devices_wait(struct bw_ctx *ctx, uint64_t mask, struct bw_err *err)
 {
-    for (; mask; mask &= mask - 1) {
+    uint64_t failed_before = __atomic_load_n(&ctx->failed, __ATOMIC_ACQUIRE);
+    int first_rc = 0;
+    for (mask &= ~failed_before; mask; mask &= mask - 1) {
         struct bw_hcq_device *device = bw_hcq_device_at(ctx, (uint32_t)__builtin_ctzll(mask));
-        for (uint32_t i = 0; device && i < device->queue_count; i++) {
-            int rc = bw_hcq_queue_wait(&device->queues[i], bw_hcq_queue_submitted(&device->queues[i]), err);
-            if (rc)
-                return rc;
-        }
+        int rc = device ? device_wait(device, failed_before, first_rc ? NULL : err) : 0;
+        first_rc = first_rc ? first_rc : rc;
     }
-    return 0;
+    return first_rc;
 }

@@ -48,8 +48,10 @@ void bw_device_close(struct bw_device *device);
 
 /* After a fault or a hang the device is marked failed: every later call on it returns that same error. This
  * resets it: queues are rebuilt, outstanding work is lost, buffers keep their memory (contents of what was
- * being written are undefined), linked graphs can be replayed again. 0 on a healthy device. -ENOTSUP: this
- * device cannot be reset. One thread; nothing else may use the device meanwhile. */
+ * being written are undefined, on every device that it worked with), linked graphs can be replayed again, and
+ * bw_linked_graph_wait names the replays that were lost. Other devices never wait for a failed one. 0 on a
+ * healthy device. -ENOTSUP: this device cannot be reset. One thread; nothing else may use the device, or
+ * graphs that touch it, meanwhile. */
 int bw_device_recover(struct bw_device *device, struct bw_err *err);
 const struct bw_device_info *bw_device_info(const struct bw_device *device);
 struct bw_ctx *bw_device_ctx(const struct bw_device *device);

@@ -117,7 +117,8 @@ struct bw_replay {
 int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_replay *replay, uint64_t *ticket,
                            struct bw_err *err);
 /* Waits until that replay is done. A device that faulted or hung: -EIO / -ETIMEDOUT with the kernel, queue
- * and address. */
+ * and address. Once the device was recovered: -ECANCELED with that same reason, for every replay that was not
+ * done when it failed. Devices that did their part meanwhile are as good as before. */
 int bw_linked_graph_wait(struct bw_linked_graph *linked, uint64_t ticket, struct bw_err *err);
 
 struct bw_call_profile {

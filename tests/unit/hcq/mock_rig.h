@@ -25,9 +25,10 @@ struct machine {
 static inline bool machine_open_config(struct machine *machine, enum rig_machine kind,
                                        struct bw_mock_config mock, uint64_t timeline_start)
 {
-    static const char *const names[] = {"kfd+amd:0", "kfd+amd:1"};
-    const char *opened[3] = {names[0], mock.gpu_count > 1 ? names[1] : NULL, NULL};
+    static const char *const names[RIG_DEVICES_MAX] = {"kfd+amd:0", "kfd+amd:1", "kfd+amd:2", "kfd+amd:3"};
+    const char *opened[RIG_DEVICES_MAX + 1] = {NULL};
     struct bw_err err;
+    memcpy(opened, names, (mock.gpu_count ? mock.gpu_count : 1) * sizeof *names);
     mock.size = sizeof mock;
     mock.arch = "gfx1100";
     mock.threads = 1;
