@@ -132,7 +132,8 @@ struct bw_linked_loss {
 
 struct bw_linked_graph {
     struct bw_ctx *ctx;
-    struct bw_linked_graph *next, **link; /* in ctx->linked */
+    bool registered;                      /* read by this graph's thread alone */
+    struct bw_linked_graph *next, **link; /* in ctx->linked, under its lock */
     uint32_t instance_count;
     uint64_t replay_count; /* tickets are 1 .. replay_count */
     struct bw_linked_device *devices;

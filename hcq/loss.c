@@ -40,18 +40,19 @@ void bw_losses_register(struct bw_linked_graph *linked)
         linked->next->link = &linked->next;
     ctx->linked = linked;
     pthread_mutex_unlock(&ctx->lock);
+    linked->registered = true;
 }
 
 void bw_losses_unregister(struct bw_linked_graph *linked)
 {
-    if (!linked->link || bw_ctx_forked(linked->ctx))
+    if (!linked->registered || bw_ctx_forked(linked->ctx))
         return;
     pthread_mutex_lock(&linked->ctx->lock);
     *linked->link = linked->next;
     if (linked->next)
         linked->next->link = linked->link;
     pthread_mutex_unlock(&linked->ctx->lock);
-    linked->link = NULL;
+    linked->registered = false;
 }
 
 /* Whether the instance's last replay was lost with the device. Replays that do not touch it are never queued
