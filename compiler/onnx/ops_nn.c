@@ -220,10 +220,10 @@ static int transposed_check(struct bw_onnx_call *c, const struct bw_onnx_window 
 {
     for (uint32_t i = 0; i < w->spatial; i++) {
         int64_t step = w->stride[i] > w->dilation[i] ? w->stride[i] : w->dilation[i];
-        int64_t out = w->stride[i] * (size[i] - 1) + extra[i] + reach_of(w, i) - w->low[i] - w->high[i];
         if (extra[i] < 0 || extra[i] >= step)
             return bw_onnx_fail(c, -EINVAL, "output_padding %lld of axis %u is not below stride or dilation",
                                 (long long)extra[i], i);
+        int64_t out = w->stride[i] * (size[i] - 1) + extra[i] + reach_of(w, i) - w->low[i] - w->high[i];
         if (out < 1 && size[i])
             return bw_onnx_fail(c, -EINVAL, "output axis %u would have %lld elements", i, (long long)out);
         if (w->low[i] + w->high[i] <= -step)

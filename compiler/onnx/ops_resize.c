@@ -7,7 +7,8 @@
 #include "compiler/onnx/ops.h"
 
 enum mode { NEAREST, LINEAR, CUBIC };
-enum { TAPS_MAX = 4096 }; /* of an antialiased axis: reduced by more is refused */
+enum { TAPS_MAX = 4096 };              /* of an antialiased axis: reduced by more is refused */
+static const double ROI_MAX = 1 << 20; /* edges: what is cropped lies outside of the input long before */
 
 struct resize {
     enum mode mode;
@@ -291,6 +292,9 @@ static int resize(struct bw_onnx_call *c)
         if (c->rc || !spread_axes(c, axes, rank, roi, count / 2, r.starts) ||
             !spread_axes(c, axes, rank, roi + count / 2, count / 2, r.ends))
             return bw_onnx_fail(c, -EINVAL, "roi");
+        for (uint32_t i = 0; i < rank; i++)
+            if (!(fabs(r.starts[i]) <= ROI_MAX && fabs(r.ends[i]) <= ROI_MAX)) /* nor NaN */
+                return bw_onnx_fail(c, -EINVAL, "roi %g to %g of axis %u", r.starts[i], r.ends[i], i);
     }
     count = 0;
     const double *scales = bw_onnx_has(c, scales_input) ? bw_onnx_doubles_in(c, scales_input, &count) : NULL;

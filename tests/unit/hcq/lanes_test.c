@@ -186,6 +186,7 @@ static void a_long_error_of_a_lane_is_whole(void)
     kernel->info.name = own_name;
     bw_graph_destroy(graph);
     world_close(world);
+    free(world);
 }
 
 static void a_bad_lane_is_named_and_takes_the_others_back(void)
