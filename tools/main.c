@@ -1,4 +1,5 @@
 /* bellwire: finds the subcommand, prints help. */
+#include <signal.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -103,6 +104,8 @@ int main(int argc, char **argv)
 {
     struct bw_stdout output;
     struct bw_err err = {0};
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file past the limit is EFBIG to whoever writes it, and no end of the program */
     bw_stdout_begin(&output);
     int status = program(argc, argv);
     if (bw_stdout_end(&output, &err) && !status)

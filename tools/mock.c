@@ -1,6 +1,7 @@
 /* bellwire mock: a command on mock GPUs, with faults injected: BW_DEV and BW_MOCK_FAULTS for whatever uses
  * libbellwire. Its own subcommands run in this process. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,7 +56,8 @@ static int command_run(int argc, char **argv)
     if (status >= 0)
         return status;
     if (!own)
-        execvp(argv[0], argv);
+        signal(SIGXFSZ, SIG_DFL); /* main.c ignores it for this program alone */
+    execvp(argv[0], argv);
     int code = own ? ENOENT : errno;
     struct bw_err err = {0};
     bw_fail(&err, -code, "mock", "command '%s'", argv[own]);

@@ -384,6 +384,19 @@ static int constant_of_shape(struct bw_onnx_call *c)
     return bw_onnx_out(c, 0, bw_tensor_expand(c->g, element, (uint32_t)dims.count, dims.data));
 }
 
+/* How many steps of delta lie before limit; integers of 64 bits, which a double does not hold. */
+static int range_steps_int(struct bw_onnx_call *c, double *steps)
+{
+    struct bw_onnx_ints start = bw_onnx_ints_in(c, 0), limit = bw_onnx_ints_in(c, 1),
+                        delta = bw_onnx_ints_in(c, 2);
+    if (c->rc)
+        return c->rc;
+    __int128 span = (__int128)limit.data[0] - start.data[0], step = delta.data[0];
+    bool any = step > 0 ? span > 0 : span < 0;
+    *steps = any ? (double)((span + step - (step > 0 ? 1 : -1)) / step) : 0;
+    return 0;
+}
+
 static int range(struct bw_onnx_call *c)
 {
     uint64_t counts[3];
@@ -391,11 +404,13 @@ static int range(struct bw_onnx_call *c)
                  *delta = bw_onnx_doubles_in(c, 2, &counts[2]);
     if (c->rc || counts[0] != 1 || counts[1] != 1 || counts[2] != 1 || delta[0] == 0)
         return bw_onnx_fail(c, -EINVAL, "start, limit and delta must be numbers, delta not 0");
+    enum bw_dtype dtype = bw_onnx_in_dtype(c, 0);
     double steps = ceil((limit[0] - start[0]) / delta[0]);
+    if (bw_dtype_is_int(dtype) && range_steps_int(c, &steps))
+        return c->rc;
     if (!(steps < 0x1p40))
         return bw_onnx_fail(c, -E2BIG, "%g elements", steps);
     int64_t dims[] = {steps > 0 ? (int64_t)steps : 0};
-    enum bw_dtype dtype = bw_onnx_in_dtype(c, 0);
     bw_tensor index = bw_tensor_cast(c->g, dtype, bw_tensor_indexes(c->g, BW_I64, 1, dims, 0));
     bw_tensor one[] = {bw_tensor_reshape(c->g, bw_onnx_in(c, 0), 0, NULL),
                        bw_tensor_reshape(c->g, bw_onnx_in(c, 2), 0, NULL)};

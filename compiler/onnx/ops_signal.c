@@ -160,6 +160,8 @@ static int mel_weight_matrix(struct bw_onnx_call *c)
         !(bands >= 1 && length >= 1 && length < TABLE_MAX && bands * length < TABLE_MAX && rate > 0) ||
         dtype == BW_VOID)
         return bw_onnx_fail(c, -EINVAL, "%g bands, length %g, rate %g", bands, length, rate);
+    if (!(low >= 0 && high >= 0))
+        return bw_onnx_fail(c, -EINVAL, "edges at %g and %g Hz", low, high);
     int64_t n = (int64_t)bands, bins = (int64_t)length / 2 + 1, dims[] = {bins, n};
     double mel_low = 2595 * log10(1 + low / 700), mel_high = 2595 * log10(1 + high / 700),
            step = (mel_high - mel_low) / (double)(n + 2);

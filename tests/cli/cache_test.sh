@@ -45,7 +45,6 @@ BW_CACHE=$work/broken runs 4 $((n - 4))
 # A full disk, as a limit on the size of files: every entry is larger.
 mkdir full
 (
-  trap '' XFSZ
   ulimit -f 1
   BW_CACHE=$work/full "$bellwire" run "$digits" --device host:0 >"$work/.out" 2>"$work/.err"
   echo $? >"$work/.status"

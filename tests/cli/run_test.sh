@@ -29,6 +29,9 @@ says 'fastest of 3 runs'
 head -c 500 "$digits" >"$work/short.onnx"
 check 1 'onnx: [^ ]*/short\.onnx: byte [0-9]+, in [A-Za-z]+: ' run "$work/short.onnx" --device host:0
 
+check 0 '' run "$models/range.onnx" --device host:0 # from 2^53 + 1 to 2^53 + 4, which a double does not hold
+says 'i64\[3\]'
+
 # Shapes: free dimensions by input, by name, by the shape of a file.
 check 2 "batch.*'x' is free" run "$models/relu.onnx" --device host:0
 check 2 "width.*'x' is free" run "$models/relu.onnx" --device host:0 --shape batch=2
