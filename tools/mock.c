@@ -55,9 +55,10 @@ static int command_run(int argc, char **argv)
     int status = bw_tool_dispatch(argc - own, argv + own);
     if (status >= 0)
         return status;
-    if (!own)
+    if (!own) {
         signal(SIGXFSZ, SIG_DFL); /* main.c ignores it for this program alone */
-    execvp(argv[0], argv);
+        execvp(argv[0], argv);
+    }
     int code = own ? ENOENT : errno;
     struct bw_err err = {0};
     bw_fail(&err, -code, "mock", "command '%s'", argv[own]);

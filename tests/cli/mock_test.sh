@@ -25,6 +25,9 @@ check 0 '' mock --fault doorbell:delay=20 -- run "$digits"
 check 0 '' mock --fault irq:drop -- run "$digits"
 check 3 'there are' mock -- run "$digits" --device tpu
 check 7 '' mock -- sh -c 'exit 7'
+# A word after `bellwire` is a subcommand of this one, not of whatever has that name on the path.
+mkdir "$work/path" && printf '#!/bin/sh\nexit 0\n' >"$work/path/bellwire" && chmod +x "$work/path/bellwire"
+PATH=$work/path:$PATH check 127 "command 'nosuch' .ENOENT" mock -- bellwire nosuch
 check 127 "command 'nosuchprog' \(ENOENT\)" mock -- nosuchprog
 check 0 '' mock --gpu gfx942*8 --fault mec:hang --fault irq:drop -- sh -c 'echo "$BW_DEV $BW_MOCK_FAULTS"'
 says '^mockkfd\+amd@gfx942\*8 mec:hang;irq:drop$'
