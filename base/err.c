@@ -65,6 +65,19 @@ void bw_err_device(struct bw_err *err, const char *device)
         copy_text(err->device, sizeof err->device, device);
 }
 
+void bw_err_prefix(struct bw_err *err, const char *format, ...)
+{
+    char prefix[sizeof err->what], what[sizeof err->what];
+    va_list args;
+    if (!err)
+        return;
+    va_start(args, format);
+    bw_text_fit_v(prefix, sizeof prefix, format, args);
+    va_end(args);
+    memcpy(what, err->what, sizeof what);
+    bw_text_fit(err->what, sizeof err->what, "%s%s", prefix, what);
+}
+
 int bw_err_format(const struct bw_err *err, char *text, size_t text_size)
 {
     if (!err || err->code == 0)

@@ -129,14 +129,8 @@ static int map_file(struct bw_model *model, const char *path, struct bw_err *err
 static void err_name_file(struct bw_err *err, const char *path)
 {
     enum { PATH_LENGTH_MAX = 80 };
-    size_t length = strlen(path);
-    if (!err)
-        return;
-    struct bw_err inner = *err;
-    bw_fail(err, inner.code, inner.subsystem, "%s%s: %s", length > PATH_LENGTH_MAX ? "..." : "",
-            path + (length > PATH_LENGTH_MAX ? length - PATH_LENGTH_MAX : 0), inner.what);
-    memcpy(inner.what, err->what, sizeof inner.what);
-    *err = inner;
+    size_t length = strlen(path), cut = length > PATH_LENGTH_MAX ? length - PATH_LENGTH_MAX : 0;
+    bw_err_prefix(err, "%s%s: ", cut ? "..." : "", path + cut);
 }
 
 int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)

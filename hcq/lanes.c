@@ -88,18 +88,6 @@ static int conflicts_look(const struct bw_graph *graph, struct lane_touches *tou
     return 0;
 }
 
-/* An error of one lane, with its number in front. */
-static void lane_name(struct bw_err *err, uint32_t lane)
-{
-    char prefix[24];
-    if (!err)
-        return;
-    size_t length = (size_t)snprintf(prefix, sizeof prefix, "lane %u: ", lane);
-    memmove(err->what + length, err->what, sizeof err->what - length);
-    memcpy(err->what, prefix, length);
-    err->what[sizeof err->what - 1] = 0;
-}
-
 static int count_check(const struct bw_graph *graph, uint32_t lane_count, struct bw_err *err)
 {
     if (lane_count > 0 && lane_count <= BW_GRAPH_LANES_MAX)
@@ -122,7 +110,7 @@ static int lanes_add(struct bw_graph *graph, uint32_t lane_count,
         size_t before = graph->calls.count;
         rc = add(graph, lanes, lane, err);
         if (rc)
-            lane_name(err, lane);
+            bw_err_prefix(err, "lane %u: ", lane);
         if (!rc && graph->calls.count > before && call_note(&touches, &graph->calls.data[before], lane))
             rc = bw_fail(err, -ENOMEM, "graph", "call %zu: lanes", mark.calls);
     }

@@ -33,6 +33,8 @@ void bw_err_expected(struct bw_err *err, const char *format, ...) __attribute__(
 void bw_err_observed(struct bw_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bw_err_hint(struct bw_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bw_err_device(struct bw_err *err, const char *device);
+/* Puts words in front of what failed: the file, the lane. */
+void bw_err_prefix(struct bw_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* One line: "elf: section 7: expected 64-bit, observed 32-bit (EINVAL). hint", escaped (bw_text_escape), so
  * that it may go to a terminal whatever the names in it. Returns the length that the whole line needs, like

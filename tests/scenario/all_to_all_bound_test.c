@@ -1,56 +1,8 @@
 /* What the schedule of a full all-to-all over 8 GPUs reaches of what links and engines allow: recorded from
  * the mock's engines, timed by a simulation that knows nothing of the scheduler. It says nothing of this
  * machine's speed. */
-#include <bellwire/graph.h>
-#include <bellwire/mock.h>
-
 #include "mock/timing.h"
-#include "tests/check.h"
-
-enum { GPUS = 8 };
-
-struct box {
-    struct bw_sys *sys;
-    struct bw_ctx *ctx;
-    struct bw_device *devices[GPUS];
-    struct bw_buffer *out[GPUS], *in[GPUS];
-    struct bw_err err;
-};
-
-static bool box_open(struct box *box, uint32_t xgmi_engines, uint64_t bytes)
-{
-    struct bw_mock_config mock = {.size = sizeof mock,
-                                  .arch = "gfx1100",
-                                  .gpu_count = GPUS,
-                                  .cu_count = 2,
-                                  .vram_bytes = 1 << 30,
-                                  .threads = 1,
-                                  .xgmi_engines = xgmi_engines};
-    *box = (struct box){0};
-    bool ok = BW_OK(bw_mock_kfd_create(&mock, &box->sys, &box->err), &box->err);
-    struct bw_ctx_config config = {.size = sizeof config, .sys = box->sys};
-    ok = ok && BW_OK(bw_ctx_create(&config, &box->ctx, &box->err), &box->err);
-    for (uint32_t i = 0; i < GPUS && ok; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "kfd+amd:%u", i);
-        ok = BW_OK(bw_device_open(box->ctx, name, &box->devices[i], &box->err), &box->err) &&
-             BW_OK(bw_buffer_create(box->devices[i], bytes, 0, &box->out[i], &box->err), &box->err) &&
-             BW_OK(bw_buffer_create(box->devices[i], bytes, 0, &box->in[i], &box->err), &box->err);
-    }
-    return ok;
-}
-
-static void box_close(struct box *box)
-{
-    for (uint32_t i = 0; i < GPUS; i++) {
-        bw_buffer_destroy(box->out[i]);
-        bw_buffer_destroy(box->in[i]);
-    }
-    for (uint32_t i = 0; i < GPUS; i++)
-        bw_device_close(box->devices[i]);
-    bw_ctx_destroy(box->ctx);
-    bw_sys_destroy(box->sys);
-}
+#include "tests/scenario/box.h"
 
 /* In whatever order a program lists them: by source, by target, or in steps around a ring. */
 enum order { BY_SOURCE, BY_TARGET, IN_STEPS, ORDERS };
@@ -128,7 +80,8 @@ static void reaches(const char *name, uint32_t xgmi_engines, uint64_t part_bytes
     struct box box;
     if (!topology_read(name, &topology))
         return;
-    if (box_open(&box, xgmi_engines, GPUS * part_bytes)) {
+    if (box_open(&box, (struct bw_mock_config){.vram_bytes = 1 << 30, .xgmi_engines = xgmi_engines},
+                 GPUS * part_bytes, 0, (const char *const[]){NULL})) {
         for (int i = 0; i < 2 * ORDERS; i++) {
             enum order order = (enum order)(i / 2);
             struct bw_linked_graph *linked = all_to_all_link(&box, order, part_bytes, i % 2);

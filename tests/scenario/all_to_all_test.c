@@ -1,64 +1,16 @@
 /* S11: every GPU of eight sends to every other one, with full peer access, with pairs that are missing, with
  * a window that swallows writes, and with one that stalls: the same bytes arrive. A pair is used directly
  * only after a write was seen on the owner's side, in that direction. */
-#include <bellwire/graph.h>
-#include <bellwire/mock.h>
-
 #include <errno.h>
 
 #include "base/bits.h"
-#include "tests/check.h"
+#include "tests/scenario/box.h"
 #include "tests/seed.h"
 
 /* Until a stalled window is given up; above what a loaded machine keeps a thread waiting. */
 #define WAIT_NS 1000000000ull
 
-enum { GPUS = 8, PART_BYTES = 3001, ALL_BYTES = GPUS * PART_BYTES, REPLAYS = 3 };
-
-struct box {
-    struct bw_sys *sys;
-    struct bw_ctx *ctx;
-    struct bw_device *devices[GPUS];
-    struct bw_buffer *out[GPUS], *in[GPUS]; /* part i of out[d] goes to part d of in[i] */
-    struct bw_err err;
-};
-
-static bool box_open(struct box *box, uint64_t bar_bytes, const char *const *faults)
-{
-    struct bw_mock_config mock = {.size = sizeof mock,
-                                  .arch = "gfx1100",
-                                  .gpu_count = GPUS,
-                                  .cu_count = 2,
-                                  .vram_bytes = 64 << 20,
-                                  .bar_bytes = bar_bytes,
-                                  .threads = 1};
-    *box = (struct box){0};
-    bool ok = BW_OK(bw_mock_kfd_create(&mock, &box->sys, &box->err), &box->err);
-    for (; *faults && ok; faults++)
-        ok = BW_OK(bw_mock_fault_add(box->sys, *faults, &box->err), &box->err);
-    struct bw_ctx_config config = {.size = sizeof config, .sys = box->sys, .wait_ns = WAIT_NS};
-    ok = ok && BW_OK(bw_ctx_create(&config, &box->ctx, &box->err), &box->err);
-    for (uint32_t i = 0; i < GPUS && ok; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "kfd+amd:%u", i);
-        ok = BW_OK(bw_device_open(box->ctx, name, &box->devices[i], &box->err), &box->err) &&
-             BW_OK(bw_buffer_create(box->devices[i], ALL_BYTES, 0, &box->out[i], &box->err), &box->err) &&
-             BW_OK(bw_buffer_create(box->devices[i], ALL_BYTES, 0, &box->in[i], &box->err), &box->err);
-    }
-    return ok;
-}
-
-static void box_close(struct box *box)
-{
-    for (uint32_t i = 0; i < GPUS; i++) {
-        bw_buffer_destroy(box->out[i]);
-        bw_buffer_destroy(box->in[i]);
-    }
-    for (uint32_t i = 0; i < GPUS; i++)
-        bw_device_close(box->devices[i]);
-    bw_ctx_destroy(box->ctx);
-    bw_sys_destroy(box->sys);
-}
+enum { PART_BYTES = 3001, ALL_BYTES = GPUS * PART_BYTES, REPLAYS = 3 };
 
 static struct bw_linked_graph *all_to_all_link(struct box *box)
 {
@@ -124,7 +76,8 @@ static void all_to_all(uint64_t bar_bytes, const char *const *faults, uint32_t p
     struct bw_rng rng = bw_test_rng("all to all");
     struct box box;
     uint64_t ticket;
-    if (!box_open(&box, bar_bytes, faults))
+    if (!box_open(&box, (struct bw_mock_config){.vram_bytes = 64 << 20, .bar_bytes = bar_bytes}, ALL_BYTES,
+                  WAIT_NS, faults))
         return;
     struct bw_linked_graph *linked = all_to_all_link(&box);
     for (int round = 0; round < REPLAYS && linked; round++) {
@@ -176,7 +129,8 @@ static void each_direction_is_proved_by_itself(void)
 {
     struct box box;
     struct bw_link link = {0};
-    if (!box_open(&box, 0, (const char *const[]){"link.0-1:drop", NULL}))
+    if (!box_open(&box, (struct bw_mock_config){.vram_bytes = 64 << 20}, ALL_BYTES, WAIT_NS,
+                  (const char *const[]){"link.0-1:drop", NULL}))
         return;
     BW_OK(bw_device_link(box.devices[0], box.devices[1], &link, &box.err), &box.err);
     BW_EQ(link.kind, BW_LINK_NONE);

@@ -7,7 +7,7 @@
 #define FUZZ_GENERATION bw_gfx12
 #define FUZZ_OPS        BW_GFX12_OP_COUNT
 #define FUZZ_CPU        "gfx1201"
-#include "tests/unit/mock/isa/disasm_fuzz.h"
+#include "tests/unit/mock/isa/disasm_common.h"
 
 static struct words make_smem(struct bw_rng *rng)
 {
@@ -57,32 +57,6 @@ static void correct(char *llvm_text)
         llvm_text[length - 1] = 0;
 }
 
-static bool is_half_register_move(const struct difference *d)
-{
-    return starts_with(d->llvm_text, "v_mov_b16");
-}
-
-/* S_MOVRELS, S_SETPC and S_RFE take registers. */
-static bool is_constant_register(const struct difference *d)
-{
-    static const char *const takers[] = {"s_movrels_b", "s_setpc_b64", "s_rfe_b64"};
-    bool takes_register = false;
-    for (size_t i = 0; i < BW_COUNT_OF(takers); i++)
-        takes_register = takes_register || starts_with(d->llvm_text, takers[i]);
-    return takes_register && bw_field(d->words.w[0], 0, 7) >= 128;
-}
-
-static bool is_missing_source(const struct difference *d)
-{
-    return strstr(d->llvm_text, "src_lds_direct") || strstr(d->llvm_text, "src_vccz") ||
-           strstr(d->llvm_text, "src_execz");
-}
-
-static bool is_integer_modifier(const struct difference *d)
-{
-    return strstr(d->llvm_text, "sext(") != NULL;
-}
-
 static bool is_constant_destination(const struct difference *d)
 {
     if (starts_with(d->llvm_text, "v_readfirstlane"))
@@ -91,39 +65,6 @@ static bool is_constant_destination(const struct difference *d)
         return bw_field(d->words.w[0], 0, 7) >= 128;
     return starts_with(d->llvm_text, "v_cmp_") && strstr(d->llvm_text, "_e64") &&
            bw_field(d->words.w[0], 0, 7) >= 128;
-}
-
-static bool is_constant_lane_mask(const struct difference *d)
-{
-    uint32_t src2 = bw_field(d->words.w[1], 18, 26);
-    bool takes_mask = starts_with(d->llvm_text, "v_cndmask_b") || strstr(d->llvm_text, "_co_ci_u32");
-    return takes_mask && d->words.w[0] >> 26 == VOP3 && src2 >= 126;
-}
-
-static bool is_wmma_scalar_source(const struct difference *d)
-{
-    uint32_t src2 = bw_field(d->words.w[1], 18, 26);
-    return starts_with(d->llvm_text, "v_wmma") && (src2 < 128 || src2 == 255);
-}
-
-static bool is_misaligned_tuple(const struct difference *d)
-{
-    return strstr(d->llvm_text, "scalar reg isn't aligned") != NULL;
-}
-
-static bool is_stray_modifier(const struct difference *d)
-{
-    struct words cleared = d->words;
-    struct bw_inst inst;
-    if (d->words.w[0] >> 26 != VOP3)
-        return false;
-    cleared.w[0] &= ~(7u << 8);
-    cleared.w[1] &= ~(7u << 29);
-    if (!bw_inst_decode(&bw_gfx12, cleared.w, sizeof cleared.w, &inst) || inst.format != BW_GFX11_VOP3)
-        return false;
-    uint32_t flags = bw_gfx12_ops[inst.op].flags;
-    unsigned used = bw_field(d->words.w[0], 8, 10) | bw_field(d->words.w[1], 29, 31);
-    return used >> (flags & BW_GFX11_F_MOD2 ? 2 : flags & BW_GFX11_F_MOD1 ? 1 : 0) != 0;
 }
 
 /* VINTERP, VDSDIR, VIMAGE, VSAMPLE, VEXPORT. */
@@ -152,22 +93,9 @@ const struct known_difference known_differences[] = {
     {NULL, NULL},
 };
 
-FUZZ(sop1)
-FUZZ(sop2)
-FUZZ(sopc)
-FUZZ(sopk)
-FUZZ(sopp)
 FUZZ(smem)
-FUZZ(vop1)
-FUZZ(vop2)
-FUZZ(vopc)
-FUZZ(vop3)
-FUZZ(vop3p)
-FUZZ(vopd)
-FUZZ(ds)
 FUZZ(vflat)
 FUZZ(vbuffer)
-FUZZ(any)
 
 static const struct opcode_space opcode_spaces[] = {
     {"SOP1", 0x17du << 23, 8, 256, 2, {AT(4, 16), 8}, 0},
