@@ -24,12 +24,19 @@ static bool seen_is_free(const struct bw_seen *seen, uint64_t replay)
     return !seen->fixed_count && seen->replay != replay;
 }
 
+/* Ids are consecutive numbers, and memory that is made together is given together: neighbours in the table
+ * are neighbours in a replay, which walks the table and does not jump in it. What is further apart than the
+ * table is long is spread by Fibonacci hashing. */
+static uint32_t seen_home(const struct bw_inputs *inputs, uint64_t block_id)
+{
+    uint64_t stretch = block_id >> __builtin_ctz(inputs->seen_capacity);
+    return (uint32_t)(block_id + ((stretch * 0x9e3779b97f4a7c15ull) >> 32)) & (inputs->seen_capacity - 1);
+}
+
 /* The block's entry, or the free one where it belongs. */
 static struct bw_seen *seen_at(const struct bw_inputs *inputs, uint64_t block_id, uint64_t replay)
 {
-    uint32_t mask = inputs->seen_capacity - 1;
-    uint32_t at = (uint32_t)((block_id * 0x9e3779b97f4a7c15ull) >> 40) &
-                  mask; /* Fibonacci hashing: ids are consecutive numbers */
+    uint32_t mask = inputs->seen_capacity - 1, at = seen_home(inputs, block_id);
     while (!seen_is_free(&inputs->seen[at], replay) && inputs->seen[at].block_id != block_id)
         at = (at + 1) & mask;
     return &inputs->seen[at];
@@ -163,6 +170,10 @@ void bw_inputs_free(struct bw_inputs *inputs)
 
 /* ---- at replay ---- */
 
+enum {
+    PREFETCH_INPUTS = 16, /* ahead: about as long as main memory takes */
+};
+
 static int overlap_refuse(uint32_t index, const char *with, uint32_t other, struct bw_err *err)
 {
     bw_fail(err, -EINVAL, "graph", "replay input %u overlaps %s", index, with);
@@ -264,6 +275,8 @@ int bw_inputs_take(struct bw_linked_graph *linked, const struct bw_replay *repla
     }
     inputs->replay++;
     for (uint32_t i = 0; i < inputs->count; i++) {
+        if (i + PREFETCH_INPUTS < inputs->count)
+            __builtin_prefetch(replay->inputs[i + PREFETCH_INPUTS]);
         int rc = inputs->inputs[i].range.used ? input_take(linked, replay, i, err) : 0;
         if (rc)
             return rc;

@@ -200,12 +200,18 @@ void bw_scatter_free(struct bw_linked_device *device)
     list_free(&device->rare);
 }
 
+enum {
+    PREFETCH_ENTRIES = 16, /* ahead: about as long as a line takes to come from where the engine read it */
+};
+
 void bw_scatter_run(const struct bw_scatter_list *list, const struct bw_scatter_range *range,
                     const uint64_t *table, uint32_t *words)
 {
     for (uint32_t i = range->wide_begin; i < range->wide_end; i++) {
         const struct bw_scatter *entry = &list->wide.data[i];
         uint64_t value = table[entry->slot] + entry->addend;
+        if (i + PREFETCH_ENTRIES < range->wide_end)
+            __builtin_prefetch(words + entry[PREFETCH_ENTRIES].word, 1);
         memcpy(words + entry->word, &value, sizeof value);
     }
     for (uint32_t i = range->field_begin; i < range->field_end; i++) {
