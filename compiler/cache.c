@@ -11,6 +11,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/bits.h"
+#include "compiler/io.h"
+
 enum {
     PATH_BYTES_MAX = 4096,
     ENTRY_BYTES_MAX = 64 << 20, /* no kernel is near this; larger is damage */
@@ -71,19 +74,6 @@ static bool read_whole(int fd, void *data, uint64_t size_bytes)
     return true;
 }
 
-static bool write_whole(int fd, const void *data, uint64_t size_bytes)
-{
-    for (uint64_t done = 0; done < size_bytes;) {
-        ssize_t put = write(fd, (const char *)data + done, size_bytes - done);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return false;
-        done += (uint64_t)put;
-    }
-    return true;
-}
-
 static bool header_fits(const struct entry_header *header, struct bw_key key)
 {
     return header->magic == MAGIC && !memcmp(&header->key, &key, sizeof key) &&
@@ -123,72 +113,18 @@ static void make_directories(char *path)
     }
 }
 
-struct entry {
-    struct entry_header header;
-    const void *data;
-};
-
-static bool entry_write(int fd, const struct entry *entry)
-{
-    return write_whole(fd, &entry->header, sizeof entry->header) &&
-           write_whole(fd, entry->data, entry->header.size_bytes);
-}
-
-/* Gives the file without a name that one. What stands there is another writer's, or damaged. */
-static bool entry_name(const struct bw_cache *cache, int fd, struct bw_key key, const char *path)
-{
-    char file[32];
-    void *other = NULL;
-    uint64_t other_bytes;
-    snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
-    if (!linkat(AT_FDCWD, file, AT_FDCWD, path, AT_SYMLINK_FOLLOW))
-        return true;
-    if (errno != EEXIST)
-        return false;
-    bool good = bw_cache_get(cache, key, &other, &other_bytes);
-    free(other);
-    if (good)
-        return true;
-    unlink(path);
-    return !linkat(AT_FDCWD, file, AT_FDCWD, path, AT_SYMLINK_FOLLOW) || errno == EEXIST;
-}
-
-/* Through a file that has no name until it is whole: a process that is killed leaves nothing. False where the
- * file system or a missing /proc does not allow that. */
-static bool put_unnamed(const struct bw_cache *cache, const struct entry *entry, const char *path)
-{
-    char directory[PATH_BYTES_MAX];
-    snprintf(directory, sizeof directory, "%.*s", (int)(strrchr(path, '/') - path), path);
-    int fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    bool done = entry_write(fd, entry) && entry_name(cache, fd, entry->header.key, path);
-    close(fd);
-    return done;
-}
-
-/* Renaming is atomic, too: a reader sees the old entry, the new one or none. */
-static void put_renamed(const struct entry *entry, const char *path)
-{
-    char temporary[PATH_BYTES_MAX + 32];
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0)
-        return;
-    bool written = entry_write(fd, entry);
-    written = close(fd) == 0 && written;
-    if (!written || rename(temporary, path))
-        unlink(temporary);
-}
-
 void bw_cache_put(const struct bw_cache *cache, struct bw_key key, const void *data, uint64_t size_bytes)
 {
     char path[PATH_BYTES_MAX];
-    struct entry entry = {{MAGIC, key, size_bytes, XXH3_64bits(data, size_bytes)}, data};
+    struct entry_header header = {MAGIC, key, size_bytes, XXH3_64bits(data, size_bytes)};
+    const struct bw_file_piece pieces[] = {{&header, sizeof header}, {data, size_bytes}};
+    struct stat status;
     if (!cache->dir || size_bytes > ENTRY_BYTES_MAX || !entry_path(cache, key, path, sizeof path))
         return;
-    if (access(path, F_OK))
+    bool exists = lstat(path, &status) == 0;
+    if (!exists)
         make_directories(path);
-    if (!put_unnamed(cache, &entry, path))
-        put_renamed(&entry, path);
+    else if (!S_ISREG(status.st_mode) && unlink(path)) /* a FIFO, a link: nothing of ours */
+        return;
+    bw_file_put(path, 0600, pieces, BW_COUNT_OF(pieces)); /* what cannot be kept is compiled again */
 }

@@ -1,4 +1,4 @@
-/* Whole files: see io.h. */
+/* Files read whole: see io.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,11 +13,8 @@
 enum {
     WRITER_WAIT_MS = 2000, /* a script starts the writer of a FIFO in the background, and then us */
     BYTE_WAIT_MS = 30000, /* a writer may compute or download first; as long as devices may take by default */
-    CHUNK_BYTES = 1 << 16,     /* what a pipe holds */
-    TEMPORARY_NAMES_MAX = 100, /* left by processes of our number that were killed */
+    CHUNK_BYTES = 1 << 16, /* what a pipe holds */
 };
-
-/* ---- reading ---- */
 
 static const char *kind_name(mode_t mode)
 {
@@ -144,91 +141,4 @@ int bw_file_read(const char *path, uint64_t size_bytes_max, uint8_t **data, uint
         rc = read_all(fd, path, most, waits, pipe ? CHUNK_BYTES : expected_bytes + 1, data, size_bytes, err);
     close(fd);
     return rc;
-}
-
-/* ---- writing ---- */
-
-/* A pipe may be full for a while; -errno, without an error record. */
-static int write_all(int fd, const struct bw_file_piece *piece)
-{
-    for (uint64_t done = 0; done < piece->size_bytes;) {
-        ssize_t put = write(fd, (const char *)piece->data + done, piece->size_bytes - done);
-        struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        if (put < 0 && errno == EAGAIN && poll(&wait, 1, BYTE_WAIT_MS) == 0)
-            return -ETIMEDOUT;
-        if (put < 0 && errno != EINTR && errno != EAGAIN)
-            return -errno;
-        done += put > 0 ? (uint64_t)put : 0;
-    }
-    return 0;
-}
-
-/* Writes and closes: an error may show as late as that. */
-static int write_pieces(int fd, const struct bw_file_piece *pieces, uint32_t piece_count)
-{
-    int code = 0;
-    for (uint32_t i = 0; i < piece_count && !code; i++)
-        code = write_all(fd, &pieces[i]);
-    if (close(fd) && !code)
-        code = -errno;
-    return code;
-}
-
-/* Creates a file of a name that nobody has, in the directory of path. The descriptor or -errno; *name is the
- * caller's. */
-static int temporary_create(const char *path, char **name)
-{
-    const char *slash = strrchr(path, '/');
-    int directory_bytes = slash ? (int)(slash - path) + 1 : 0, fd = -1;
-    *name = NULL;
-    for (unsigned i = 0; i < TEMPORARY_NAMES_MAX; i++) {
-        free(*name);
-        if (asprintf(name, "%.*s.bellwire-%d-%u", directory_bytes, path, (int)getpid(), i) < 0) {
-            *name = NULL;
-            return -ENOMEM;
-        }
-        fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            break;
-    }
-    return fd < 0 ? -errno : fd;
-}
-
-static int write_beside(const char *path, const struct stat *old, const struct bw_file_piece *pieces,
-                        uint32_t piece_count)
-{
-    char *temporary = NULL;
-    int fd = temporary_create(path, &temporary), code = fd < 0 ? fd : 0;
-    if (!code && old)
-        fchmod(fd, old->st_mode & 07777); /* who may not keep the mode gets the usual one */
-    if (!code)
-        code = write_pieces(fd, pieces, piece_count);
-    if (!code && rename(temporary, path))
-        code = -errno;
-    if (code && fd >= 0)
-        unlink(temporary);
-    free(temporary);
-    return code;
-}
-
-int bw_file_write(const char *path, const struct bw_file_piece *pieces, uint32_t piece_count,
-                  struct bw_err *err)
-{
-    struct stat status;
-    bool exists = stat(path, &status) == 0;
-    int code = exists || errno == ENOENT ? 0 : -errno;
-    if (!code && exists && !S_ISREG(status.st_mode)) {
-        int fd =
-            open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would wait for its reader */
-        code = fd < 0 ? -errno : write_pieces(fd, pieces, piece_count);
-    } else if (!code) {
-        char *target = exists ? realpath(path, NULL) : NULL; /* a link stays one */
-        code = write_beside(target ? target : path, exists ? &status : NULL, pieces, piece_count);
-        free(target);
-    }
-    if (!code)
-        return 0;
-    bw_fail(err, code, "file", "%s cannot be written", path);
-    bw_err_hint(err, "%s", strerrordesc_np(-code));
-    return code;
 }

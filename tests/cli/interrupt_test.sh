@@ -41,6 +41,30 @@ for tenths in 1 2 3 4 5 6; do
   BW_CACHE=$work/cold$tenths
   interrupt 0.$tenths run "$digits" --repeat 1000000
 done
+
+# While files are written, again and again until a signal falls into it: each is old or new, and nothing stands beside it.
+while_writing() { # SIGNAL ARGS...: a run that writes below $work/written
+  local signal=$1 pid status
+  shift
+  checks=$((checks + 1))
+  last="bellwire $* # ended by $signal while it writes"
+  "$bellwire" "$@" >"$work/.out" 2>"$work/.err" &
+  pid=$!
+  while kill -0 $pid 2>/dev/null && ! ls -l /proc/$pid/fd 2>/dev/null | grep -qF "$work/written"; do :; done
+  kill -"$signal" $pid 2>/dev/null
+  wait $pid 2>/dev/null
+  status=$?
+  [ $status = 0 ] || [ $status = $((128 + $(kill -l "$signal"))) ] || complain "$last" "0 or the signal" "$status, $(cat "$work/.err")"
+  find "$work/written" -name '.*' -type f | grep . && complain "$last" 'nothing beside what is written' "$(ls -lA "$work/written")"
+}
+mkdir "$work/written"
+for signal in INT TERM HUP; do
+  while_writing $signal run "$source_dir/tests/cli/models/relu.onnx" --device host:0 --shape x=4096x4096 --output "$work/written"
+done
+while_writing INT run "$digits" --device host:0 --profile "$work/written/profile"
+while_writing TERM asm --arch gfx1100 "$source_dir/tests/cli/kernels.s" -o "$work/written/k.o"
+while_writing HUP bench all2all -b 1K -e 1K -n 1 --plot "$work/written/plot.svg"
+
 check 0 '' run "$digits" --top 1
 check 0 '' launch "$work/k.o" --kernel store_item --grid 1 --block 64 --arg buf:256
 finish

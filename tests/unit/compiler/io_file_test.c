@@ -7,12 +7,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "compiler/io.h"
@@ -252,10 +258,116 @@ static void links_are_followed(void)
     place_remove(&place);
 }
 
+/* As a file system without files that have no name (FAT, NFS, many FUSE ones) refuses them; for this process.
+ */
+static void unnamed_files_refuse(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        _exit(77);
+}
+
+enum { PIECES = 40000 };
+
+/* Writes for a few hundred milliseconds, over and over. */
+static void write_for_ever(const struct place *place, int begun)
+{
+    static const char page[4096];
+    struct bw_file_piece *pieces = calloc(PIECES, sizeof *pieces);
+    for (int i = 0; i < PIECES; i++)
+        pieces[i] = (struct bw_file_piece){page, sizeof page};
+    while (write(begun, "b", 1) == 1 && !bw_file_write(place->file, pieces, PIECES, NULL) &&
+           !bw_file_write(place->file, pieces, 1, NULL))
+        ;
+    _exit(1);
+}
+
+/* Whenever a signal ends the writer: the old content or the new, and nothing beside it. */
+static void end_writer(int number, unsigned delay_us, bool unnamed)
+{
+    struct place place = place_make("out");
+    const struct bw_file_piece old = {"old", 3};
+    struct stat status = {0};
+    char byte;
+    int begun[2], end = 0;
+    BW_OK(bw_file_write(place.file, &old, 1, NULL), NULL);
+    BW_EQ(pipe(begun), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(number, SIG_DFL);
+        if (!unnamed)
+            unnamed_files_refuse();
+        write_for_ever(&place, begun[1]);
+    }
+    close(begun[1]);
+    BW_EQ(read(begun[0], &byte, 1), 1);
+    usleep(delay_us);
+    BW_EQ(kill(child, number), 0);
+    BW_EQ(waitpid(child, &end, 0), child);
+    close(begun[0]);
+    BW_TRUE(WIFSIGNALED(end));
+    BW_EQ(WTERMSIG(end), number);
+    BW_EQ(entries(&place), 1);
+    BW_EQ(stat(place.file, &status), 0);
+    BW_TRUE(status.st_size == 3 || status.st_size == 4096 || status.st_size == (off_t)PIECES * 4096);
+    place_remove(&place);
+}
+
+static void a_signal_leaves_nothing(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (unsigned i = 0; i < 12; i++) {
+        end_writer(numbers[i % 3], i * 15000, true);
+        end_writer(numbers[i % 3], i * 15000, false);
+    }
+}
+
+/* Where a handler takes the signal, the file is written to its end. */
+static void handled(int number)
+{
+    (void)number;
+}
+
+static void a_handler_is_no_end(void)
+{
+    struct place place = place_make("out");
+    pid_t child = fork();
+    if (child == 0) {
+        static const char page[4096];
+        struct bw_file_piece pieces[64];
+        for (int i = 0; i < 64; i++)
+            pieces[i] = (struct bw_file_piece){page, sizeof page};
+        unnamed_files_refuse();
+        signal(SIGALRM, handled);
+        ualarm(50, 50);
+        int rc = 0;
+        for (int i = 0; i < 200 && !rc; i++)
+            rc = bw_file_write(place.file, pieces, 64, NULL);
+        _exit(rc != 0);
+    }
+    int end = 0;
+    struct stat status = {0};
+    BW_EQ(waitpid(child, &end, 0), child);
+    BW_EQ(end, 0);
+    BW_EQ(entries(&place), 1);
+    BW_EQ(stat(place.file, &status), 0);
+    BW_EQ(status.st_size, 64 * 4096);
+    place_remove(&place);
+}
+
 BW_TEST_MAIN("compiler.io_file", {"what_is_no_file_is_named", what_is_no_file_is_named},
              {"limits_are_exact", limits_are_exact},
              {"pipes_are_not_waited_for_for_ever", pipes_are_not_waited_for_for_ever},
              {"a_late_writer_is_heard_out", a_late_writer_is_heard_out},
              {"write_leaves_all_or_nothing", write_leaves_all_or_nothing},
              {"write_errors_keep_their_number", write_errors_keep_their_number},
-             {"links_are_followed", links_are_followed})
+             {"links_are_followed", links_are_followed}, {"a_signal_leaves_nothing", a_signal_leaves_nothing},
+             {"a_handler_is_no_end", a_handler_is_no_end})
