@@ -68,6 +68,18 @@ int64_t bw_dtype_int_max(enum bw_dtype dtype)
     return bits == 64 ? INT64_MAX : (int64_t)((1ull << bits) - 1);
 }
 
+int64_t bw_dtype_int_from(enum bw_dtype dtype, double value)
+{
+    if (value != value)
+        return 0;
+    if (dtype == BW_U64)
+        return value <= 0 ? 0 : value >= 0x1p64 ? -1 : (int64_t)(uint64_t)value;
+    /* As doubles the limits of up to 32 bits are exact; INT64_MAX rounds up to 2^63, which saturates too. */
+    if (value <= (double)bw_dtype_int_min(dtype))
+        return bw_dtype_int_min(dtype);
+    return value >= (double)bw_dtype_int_max(dtype) ? bw_dtype_int_max(dtype) : (int64_t)value;
+}
+
 /* Rounds a double to a binary format with `mantissa_bits` stored bits and the given exponent bias, ties to
  * even. Working from double avoids the double rounding that float would bring. */
 static uint16_t narrow_from_f64(double value, unsigned mantissa_bits, int bias)

@@ -299,18 +299,6 @@ static void numbers_load(enum bw_dtype dtype, int64_t n, union number *numbers, 
     }
 }
 
-static int64_t saturate(enum bw_dtype to, double value)
-{
-    if (isnan(value))
-        return 0;
-    if (to == BW_U64)
-        return value <= 0 ? 0 : value >= 0x1p64 ? -1 : (int64_t)(uint64_t)value;
-    /* As doubles the limits of up to 32 bits are exact; INT64_MAX rounds up to 2^63, which saturates too. */
-    if (value <= (double)bw_dtype_int_min(to))
-        return bw_dtype_int_min(to);
-    return value >= (double)bw_dtype_int_max(to) ? bw_dtype_int_max(to) : (int64_t)value;
-}
-
 #define STORE_AS(T, expression)          \
     for (int64_t i = 0; i < n; i++)      \
         ((T *)out)[i] = (T)(expression); \
@@ -356,7 +344,7 @@ static void cast_run(enum bw_dtype from, enum bw_dtype to, int64_t n, void *out,
     }
     if (!bw_dtype_is_float(to)) {
         for (int64_t i = 0; from_float && i < n; i++)
-            numbers[i].i = saturate(to, numbers[i].f);
+            numbers[i].i = bw_dtype_int_from(to, numbers[i].f);
         ints_store(to, n, out, numbers);
         return;
     }

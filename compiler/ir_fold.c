@@ -147,14 +147,7 @@ static bw_node fold_cast(struct bw_ir *ir, enum bw_dtype to, bw_node x)
         return bw_ir_const_float(ir, to, real);
     if (to == BW_BOOL)
         return bw_ir_const_int(ir, to, real != 0);
-    if (isnan(real))
-        return bw_ir_const_int(ir, to, 0);
-    if (to == BW_U64)
-        return bw_ir_const_int(ir, to, real <= 0 ? 0 : real >= 0x1p64 ? -1 : (int64_t)(uint64_t)real);
-    double low = (double)bw_dtype_int_min(to), high = (double)bw_dtype_int_max(to);
-    if (real <= low)
-        return bw_ir_const_int(ir, to, bw_dtype_int_min(to));
-    return bw_ir_const_int(ir, to, real >= high ? bw_dtype_int_max(to) : (int64_t)real);
+    return bw_ir_const_int(ir, to, bw_dtype_int_from(to, real));
 }
 
 static bw_node fold_constants(struct bw_ir *ir, enum bw_op op, enum bw_dtype dtype, const bw_node *sources,

@@ -148,7 +148,7 @@ static void place_levels(struct tiling *tiling, struct level *levels, uint32_t c
     double wanted = total / ((double)workers * GROUPS_PER_WORKER);
     wanted = wanted < GROUP_WORK_MIN ? GROUP_WORK_MIN : wanted;
     for (uint32_t i = count; i-- > 0;) {
-        int64_t fit = (int64_t)(wanted / inner);
+        int64_t fit = bw_dtype_int_from(BW_I64, wanted / inner);
         loop_sizes[i] = fit < 1 ? 1 : fit < levels[i].count ? fit : levels[i].count;
         inner *= (double)loop_sizes[i];
         if (loop_sizes[i] < levels[i].count)

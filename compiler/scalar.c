@@ -92,25 +92,13 @@ union bw_scalar bw_scalar_fit(enum bw_dtype dtype, union bw_scalar value)
     }
 }
 
-static int64_t float_to_int(enum bw_dtype to, double value)
-{
-    if (isnan(value))
-        return 0;
-    if (to == BW_U64)
-        return value <= 0 ? 0 : value >= 0x1p64 ? -1 : (int64_t)(uint64_t)value;
-    int64_t min = bw_dtype_int_min(to), max = bw_dtype_int_max(to);
-    if (value <= (double)min)
-        return min;
-    return value >= (double)max ? max : (int64_t)value;
-}
-
 union bw_scalar bw_scalar_cast(enum bw_dtype to, enum bw_dtype from, union bw_scalar value)
 {
     if (bw_dtype_is_float(from)) {
         if (to == BW_BOOL)
             return (union bw_scalar){.i = value.d != 0};
         return bw_dtype_is_float(to) ? bw_scalar_fit(to, value)
-                                     : (union bw_scalar){.i = float_to_int(to, value.d)};
+                                     : (union bw_scalar){.i = bw_dtype_int_from(to, value.d)};
     }
     if (to == BW_BOOL)
         return (union bw_scalar){.i = value.i != 0};

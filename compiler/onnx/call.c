@@ -218,10 +218,8 @@ int64_t bw_onnx_host_int(enum bw_dtype dtype, const void *data, int64_t i)
     case BW_U64:
     case BW_I64:
         ELEMENT(int64_t)
-    default: {
-        double value = bw_onnx_host_double(dtype, data, i);
-        return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : isnan(value) ? 0 : (int64_t)value;
-    }
+    default:
+        return bw_dtype_int_from(BW_I64, bw_onnx_host_double(dtype, data, i));
     }
 }
 
@@ -249,7 +247,7 @@ void bw_onnx_host_store(enum bw_dtype dtype, void *data, int64_t i, double value
     uint8_t *at = (uint8_t *)data + i * bytes;
     float f32 = (float)value;
     uint16_t narrow = dtype == BW_F16 ? bw_f16_from_f64(value) : bw_bf16_from_f64(value);
-    int64_t integer = bw_dtype_is_float(dtype) ? 0 : (int64_t)value;
+    int64_t integer = bw_dtype_int_from(dtype, value);
     const void *from = &integer; /* little endian: the low bytes come first */
     if (dtype == BW_F32)
         from = &f32;
@@ -341,19 +339,13 @@ struct bw_onnx_ints bw_onnx_list_in(struct bw_onnx_call *c, uint32_t input)
     return list;
 }
 
-uint32_t bw_onnx_axes_once(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank)
-{
-    uint32_t mask = bw_onnx_axes(c, axes, rank);
-    if (!c->rc && (uint64_t)__builtin_popcount(mask) != axes.count)
-        bw_onnx_fail(c, -EINVAL, "an axis is there twice");
-    return mask;
-}
-
 uint32_t bw_onnx_axes(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank)
 {
     uint32_t mask = 0;
     for (uint64_t i = 0; i < axes.count && !c->rc; i++)
         mask |= 1u << bw_onnx_axis(c, axes.data[i], rank);
+    if (!c->rc && (uint64_t)__builtin_popcount(mask) != axes.count)
+        bw_onnx_fail(c, -EINVAL, "an axis is there twice");
     return mask;
 }
 

@@ -277,19 +277,21 @@ static int check_initializer(const struct bw_onnx_checker *k, struct scope *scop
     return define(k, scope, tensor->symbol);
 }
 
-/* Inputs: each once. An initializer of the same name is the input's default. */
-static int check_inputs(const struct bw_onnx_checker *k, const struct bw_onnx_graph *graph)
+/* Inputs: each once, and the outputs of the whole model, which its user asks for by name; a body's are taken
+ * by their place. An initializer of an input's name is its default. */
+static int check_once(const struct bw_onnx_checker *k, const struct bw_onnx_graph *graph,
+                      const struct bw_onnx_value_info *list, uint32_t count, const char *nameless,
+                      const char *twice)
 {
     struct bw_map names = {0};
     int rc = 0;
-    for (uint32_t i = 0; !rc && i < graph->input_count; i++) {
+    for (uint32_t i = 0; !rc && i < count; i++) {
         uint64_t ignored;
-        const struct bw_onnx_value_info *input = &graph->inputs[i];
-        if (!input->symbol)
-            rc = value_error(k, graph, input->offset, 0, "an input without a name");
-        else if (bw_map_get(&names, input->symbol, &ignored))
-            rc = value_error(k, graph, input->offset, input->symbol, "two inputs have this name");
-        else if (bw_map_set(&names, input->symbol, 1))
+        if (!list[i].symbol)
+            rc = value_error(k, graph, list[i].offset, 0, nameless);
+        else if (bw_map_get(&names, list[i].symbol, &ignored))
+            rc = value_error(k, graph, list[i].offset, list[i].symbol, twice);
+        else if (bw_map_set(&names, list[i].symbol, 1))
             rc = no_memory(k);
     }
     bw_map_free(&names);
@@ -301,7 +303,11 @@ static int check_graph(struct bw_onnx_checker *k, struct bw_onnx_graph *graph, c
     struct scope scope = {.outer = outer, .graph = graph};
     int rc = declare_all(k, graph);
     if (!rc)
-        rc = check_inputs(k, graph);
+        rc = check_once(k, graph, graph->inputs, graph->input_count, "an input without a name",
+                        "two inputs have this name");
+    if (!rc && graph == &k->model->graph)
+        rc = check_once(k, graph, graph->outputs, graph->output_count, "an output without a name",
+                        "two outputs have this name");
     for (uint32_t i = 0; !rc && i < graph->initializer_count; i++)
         rc = check_initializer(k, &scope, &graph->initializers[i]);
     for (uint32_t i = 0; !rc && i < graph->input_count; i++)

@@ -260,9 +260,8 @@ int bw_onnx_decide_int(struct bw_onnx_call *c, struct bw_onnx_value *value, int6
 
 /* -rank .. rank-1 to 0 .. rank-1; out of range is an error, and gives 0. */
 uint32_t bw_onnx_axis(struct bw_onnx_call *c, int64_t axis, uint32_t rank);
-uint32_t bw_onnx_axes(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank); /* as a mask */
-/* The same where each counts: one that is there twice is an error. */
-uint32_t bw_onnx_axes_once(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank);
+/* As a mask; one that is there twice is an error. */
+uint32_t bw_onnx_axes(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32_t rank);
 void *bw_onnx_alloc(struct bw_onnx_call *c, uint64_t count,
                     uint64_t size_bytes); /* session's memory, zeroed; NULL: error recorded */
 /* Element i of a host array, any dtype. */

@@ -36,16 +36,18 @@ static bool push(struct labels *labels, uint8_t label)
     return true;
 }
 
-/* One term of the equation: [*at, end) without blanks; "..." becomes `ellipsis` labels, the last ones of
- * ELLIPSIS_FIRST .. */
+/* One term of the equation: [*at, end) without blanks; "...", which it has once, becomes `ellipsis` labels,
+ * the last ones of ELLIPSIS_FIRST .. */
 static bool term_read(const char *at, const char *end, uint32_t ellipsis, uint32_t ellipsis_max,
                       struct labels *labels)
 {
+    bool dots = false;
     labels->count = 0;
     for (; at < end; at++) {
         if (*at == ' ')
             continue;
-        if (end - at >= 3 && !memcmp(at, "...", 3)) {
+        if (end - at >= 3 && !memcmp(at, "...", 3) && !dots) {
+            dots = true;
             for (uint32_t i = 0; i < ellipsis; i++)
                 if (!push(labels, (uint8_t)(ELLIPSIS_FIRST + ellipsis_max - ellipsis + i)))
                     return false;
@@ -153,6 +155,8 @@ static int equation_read(struct bw_onnx_call *c, const char *text, struct labels
     bool fine = arrow ? term_read(arrow + 2, text + strlen(text), e->ellipsis, e->ellipsis, &e->space)
                       : result_implied(operands, c->input_count, e->ellipsis, &e->space);
     e->result_rank = e->space.count;
+    for (uint32_t i = 0; i < e->space.count; i++) /* each is an axis of the result: once */
+        fine &= find(&e->space, e->space.list[i]) == (int)i;
     for (uint32_t k = 0; k < c->input_count; k++)
         for (uint32_t i = 0; i < operands[k].count; i++)
             if (find(&e->space, operands[k].list[i]) < 0)
@@ -168,7 +172,7 @@ static int einsum(struct bw_onnx_call *c)
     int64_t sizes[128];
     char text[64];
     if (!equation || !operands || !c->input_count || !equation->s.size_bytes ||
-        equation->s.size_bytes >= sizeof text)
+        equation->s.size_bytes >= sizeof text || memchr(equation->s.data, 0, equation->s.size_bytes))
         return bw_onnx_fail(c, -EINVAL, "no equation, or too long");
     memcpy(text, equation->s.data, equation->s.size_bytes);
     text[equation->s.size_bytes] = 0;

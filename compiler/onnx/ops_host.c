@@ -237,7 +237,9 @@ struct candidate {
 static int candidate_order(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
-    if (a->score != b->score)
+    if (isnan(a->score) != isnan(b->score)) /* no number is no good score, and the order stays one */
+        return isnan(a->score) ? 1 : -1;
+    if (a->score > b->score || a->score < b->score)
         return a->score > b->score ? -1 : 1;
     return (a->box > b->box) - (a->box < b->box);
 }
@@ -288,7 +290,7 @@ static int non_max_suppression(struct bw_onnx_call *c)
         return c->rc;
     struct suppression s = {
         .boxes = c->inputs[0], .scores = c->inputs[1], .centered = bw_onnx_int(c, "center_point_box", 0)};
-    s.per_class_max = (int64_t)fmin(number_in(c, 2, 0), 0x1p40);
+    s.per_class_max = bw_dtype_int_from(BW_I64, number_in(c, 2, 0));
     s.overlap_max = number_in(c, 3, 0);
     s.score_min = number_in(c, 4, 0);
     s.has_score_min = bw_onnx_has(c, 4);

@@ -9,6 +9,7 @@
 enum mode { NEAREST, LINEAR, CUBIC };
 enum { TAPS_MAX = 4096 };              /* of an antialiased axis: reduced by more is refused */
 static const double ROI_MAX = 1 << 20; /* edges: what is cropped lies outside of the input long before */
+static const double FAR = 0x1p61; /* positions: outside of any axis, and some taps further still a number */
 
 struct resize {
     enum mode mode;
@@ -60,11 +61,14 @@ static double coordinate(int mode, const struct resize *r, uint32_t axis, int64_
 
 static int64_t nearest_index(struct bw_onnx_call *c, double x)
 {
+    double nearest = ceil(x - 0.5);
     if (bw_onnx_string_is(c, "nearest_mode", "round_prefer_ceil", false))
-        return (int64_t)floor(x + 0.5);
-    if (c->opset < 11 || bw_onnx_string_is(c, "nearest_mode", "floor", false))
-        return (int64_t)floor(x);
-    return (int64_t)(bw_onnx_string_is(c, "nearest_mode", "ceil", false) ? ceil(x) : ceil(x - 0.5));
+        nearest = floor(x + 0.5);
+    else if (c->opset < 11 || bw_onnx_string_is(c, "nearest_mode", "floor", false))
+        nearest = floor(x);
+    else if (bw_onnx_string_is(c, "nearest_mode", "ceil", false))
+        nearest = ceil(x);
+    return bw_dtype_int_from(BW_I64, nearest);
 }
 
 /* Weight of a tap at distance t. */
@@ -83,9 +87,10 @@ static double kernel(const struct resize *r, double t)
 static void axis_weights(const struct resize *r, double x, int64_t size, double stretch, int64_t before,
                          int64_t taps, int64_t *index, double *weights)
 {
-    double base = floor(x), sum = 0;
+    double sum = 0;
+    int64_t base = bw_dtype_int_from(BW_I64, fmin(fmax(floor(x), -FAR), FAR));
     for (int64_t k = 0; k < taps; k++) {
-        int64_t at = (int64_t)base - before + k;
+        int64_t at = base - before + k;
         bool outside = at < 0 || at >= size;
         weights[k] = r->exclude_outside && outside ? 0 : kernel(r, ((double)at - x) / stretch);
         index[k] = at < 0 ? 0 : at >= size ? size - 1 : at;
@@ -134,12 +139,13 @@ static bw_tensor interpolate_axis(struct bw_onnx_call *c, const struct resize *r
 {
     int64_t size = bw_tensor_dims(c->g, x)[axis], count = r->sizes[axis], reach = r->mode == CUBIC ? 2 : 1;
     double stretch = r->antialias && r->scales[axis] < 1 ? 1 / r->scales[axis] : 1;
-    int64_t before = stretch > 1 ? (int64_t)ceil((double)reach * stretch) : reach - 1,
-            taps = stretch > 1 ? 2 * before + 1 : 2 * reach;
-    if (taps > TAPS_MAX) {
+    double span = ceil((double)reach * stretch);
+    if (!(2 * span + 1 <= TAPS_MAX)) {
         bw_onnx_fail(c, -E2BIG, "axis %u is reduced by %g", axis, stretch);
         return x;
     }
+    int64_t before = stretch > 1 ? bw_dtype_int_from(BW_I64, span) : reach - 1,
+            taps = stretch > 1 ? 2 * before + 1 : 2 * reach;
     int64_t *index = bw_onnx_alloc(c, (uint64_t)(count * taps), sizeof *index),
             *column = bw_onnx_alloc(c, (uint64_t)count, sizeof *column);
     double *weights = bw_onnx_alloc(c, (uint64_t)(count * taps), sizeof *weights),
@@ -230,13 +236,24 @@ static bool spread_axes(struct bw_onnx_call *c, struct bw_onnx_ints axes, uint32
     return !c->rc;
 }
 
+/* A size that was given or computed, as one; what no axis can have is refused as what it is. */
+static int64_t size_of(struct bw_onnx_call *c, double size, uint32_t axis)
+{
+    if (!(size >= 0))
+        bw_onnx_fail(c, -EINVAL, "size %.17g of axis %u", size, axis);
+    else if (size > 0x1p40) /* BW_ONNX_SIZE_MAX_LOG2 */
+        bw_onnx_fail(c, -E2BIG, "size %.17g of axis %u overflows: an axis has at most 2^%d elements", size,
+                     axis, BW_ONNX_SIZE_MAX_LOG2);
+    return c->rc ? 0 : bw_dtype_int_from(BW_I64, size);
+}
+
 static void sizes_from_scales(struct bw_onnx_call *c, struct resize *r, const int64_t *dims, uint32_t rank)
 {
     for (uint32_t i = 0; i < rank; i++) {
-        double size = floor((double)dims[i] * (r->crops ? r->ends[i] - r->starts[i] : 1) * r->scales[i]);
-        if (!(r->scales[i] > 0 && size >= 0 && size < 0x1p40))
+        if (!(r->scales[i] > 0))
             bw_onnx_fail(c, -EINVAL, "scale %g of axis %u", r->scales[i], i);
-        r->sizes[i] = c->rc ? 0 : (int64_t)size;
+        r->sizes[i] =
+            size_of(c, floor((double)dims[i] * (r->crops ? r->ends[i] - r->starts[i] : 1) * r->scales[i]), i);
     }
 }
 
@@ -256,7 +273,7 @@ static void scales_from_sizes(struct bw_onnx_call *c, struct resize *r, const in
     for (uint32_t i = 0; i < rank && (smaller || larger); i++)
         if (mask >> i & 1) {
             r->scales[i] = common;
-            r->sizes[i] = (int64_t)floor(common * (double)dims[i] + 0.5);
+            r->sizes[i] = size_of(c, floor(common * (double)dims[i] + 0.5), i);
         }
 }
 
@@ -287,6 +304,8 @@ static int resize(struct bw_onnx_call *c)
         r.scales[i] = r.ends[i] = 1;
         list[i] = (double)dims[i];
     }
+    if (axes.given)
+        bw_onnx_axes(c, axes, rank);
     if (r.crops && bw_onnx_has(c, 1)) {
         const double *roi = bw_onnx_doubles_in(c, 1, &count);
         if (c->rc || !spread_axes(c, axes, rank, roi, count / 2, r.starts) ||
@@ -312,7 +331,7 @@ static int resize(struct bw_onnx_call *c)
         if (c->rc || !spread_axes(c, axes, rank, sizes, count, list))
             return c->rc;
         for (uint32_t i = 0; i < rank; i++)
-            r.sizes[i] = list[i] >= 0 && list[i] < 0x1p40 ? (int64_t)list[i] : 0;
+            r.sizes[i] = size_of(c, list[i], i);
         scales_from_sizes(c, &r, dims, rank, axes);
     }
     return c->rc ? c->rc : resize_run(c, &r, x);

@@ -188,6 +188,8 @@ static double pixel(const struct roi_align *r, int64_t image, int64_t channel, i
 /* The four neighbours' weighted values; more than a pixel outside counts as zero. */
 static double bilinear(const struct roi_align *r, int64_t image, int64_t channel, double y, double x)
 {
+    if (isnan(y) || isnan(x)) /* a region that is no number */
+        return NAN;
     if (y < -1 || y > (double)r->height || x < -1 || x > (double)r->width)
         return 0;
     y = fmax(y, 0), x = fmax(x, 0);
@@ -217,7 +219,7 @@ static double bin_value(const struct roi_align *r, const double *roi, int64_t im
         if (!r->half_pixel)
             size[axis] = fmax(size[axis], 1);
         bin[axis] = size[axis] / (double)r->out[axis];
-        grid[axis] = r->ratio > 0 ? r->ratio : (int64_t)ceil(bin[axis]);
+        grid[axis] = r->ratio > 0 ? r->ratio : bw_dtype_int_from(BW_I64, ceil(bin[axis]));
         grid[axis] = grid[axis] < 1 ? 1 : grid[axis] > SAMPLES_MAX ? SAMPLES_MAX : grid[axis];
     }
     for (int64_t a = 0; a < grid[0]; a++)

@@ -50,7 +50,7 @@ static int squeeze(struct bw_onnx_call *c)
     struct bw_onnx_ints axes = bw_onnx_ints_either(c, 1, "axes");
     uint32_t mask = bw_onnx_axes(c, axes, rank);
     int64_t dims[BW_TENSOR_RANK_MAX];
-    for (uint32_t i = 0; i < rank; i++) {
+    for (uint32_t i = 0; !c->rc && i < rank; i++) {
         bool dropped = axes.given ? mask >> i & 1 : dims_of(c, x)[i] == 1;
         if (dropped && dims_of(c, x)[i] != 1)
             return bw_onnx_fail(c, -EINVAL, "axis %u has size %lld, not 1", i, (long long)dims_of(c, x)[i]);
@@ -67,7 +67,7 @@ static int unsqueeze(struct bw_onnx_call *c)
     uint64_t rank = bw_tensor_rank(c->g, x) + axes.count;
     if (rank > BW_TENSOR_RANK_MAX)
         return bw_onnx_fail(c, -E2BIG, "rank %llu", (unsigned long long)rank);
-    uint32_t mask = bw_onnx_axes_once(c, axes, (uint32_t)rank);
+    uint32_t mask = bw_onnx_axes(c, axes, (uint32_t)rank);
     int64_t dims[BW_TENSOR_RANK_MAX];
     for (uint32_t i = 0, from = 0; !c->rc && i < rank; i++)
         dims[i] = mask >> i & 1 ? 1 : dims_of(c, x)[from++];
@@ -188,7 +188,7 @@ static int slice(struct bw_onnx_call *c)
     if (c->rc || !fits)
         return bw_onnx_fail(c, -EINVAL, "starts, ends, axes and steps do not fit together");
     if (axes.given)
-        bw_onnx_axes_once(c, axes, rank);
+        bw_onnx_axes(c, axes, rank);
     for (uint32_t i = 0; !c->rc && i < starts.count; i++) {
         uint32_t axis = axes.given ? bw_onnx_axis(c, axes.data[i], rank) : i;
         start[axis] = starts.data[i];
@@ -232,6 +232,19 @@ static int pad_by_index(struct bw_onnx_call *c, bw_tensor x, const int64_t *low,
     return bw_onnx_out(c, 0, x);
 }
 
+/* What the padded axis would have. */
+static void pad_check(struct bw_onnx_call *c, uint32_t axis, int64_t size, int64_t low, int64_t high)
+{
+    const int64_t most = 1ll << BW_ONNX_SIZE_MAX_LOG2;
+    __int128 padded = (__int128)size + low + high;
+    if (padded < 0)
+        bw_onnx_fail(c, -EINVAL, "pads %lld and %lld take more than the %lld elements of axis %u",
+                     (long long)low, (long long)high, (long long)size, axis);
+    else if (padded > most || low < -most || low > most || high < -most || high > most)
+        bw_onnx_fail(c, -E2BIG, "pads %lld and %lld of axis %u overflow: an axis has at most 2^%d elements",
+                     (long long)low, (long long)high, axis, BW_ONNX_SIZE_MAX_LOG2);
+}
+
 /* `paddings` in opset 1, `pads` as attribute up to 10, as input since 11, for some axes only since 18. */
 static int pad(struct bw_onnx_call *c)
 {
@@ -246,13 +259,15 @@ static int pad(struct bw_onnx_call *c)
         return bw_onnx_fail(c, -EINVAL, "%llu pads for %llu axes", (unsigned long long)pads.count,
                             (unsigned long long)count);
     if (axes.given)
-        bw_onnx_axes_once(c, axes, rank);
+        bw_onnx_axes(c, axes, rank);
     for (uint32_t i = 0; !c->rc && i < count; i++) {
         uint32_t axis = axes.given ? bw_onnx_axis(c, axes.data[i], rank) : i;
-        low[axis] = clamp(pads.data[i], -(1ll << BW_ONNX_SIZE_MAX_LOG2), 1ll << BW_ONNX_SIZE_MAX_LOG2);
-        high[axis] =
-            clamp(pads.data[i + count], -(1ll << BW_ONNX_SIZE_MAX_LOG2), 1ll << BW_ONNX_SIZE_MAX_LOG2);
+        low[axis] = pads.data[i];
+        high[axis] = pads.data[i + count];
+        pad_check(c, axis, dims_of(c, x)[axis], low[axis], high[axis]);
     }
+    if (c->rc)
+        return c->rc;
     if (!bw_onnx_string_is(c, "mode", "constant", true))
         return pad_by_index(c, x, low, high, bw_onnx_string_is(c, "mode", "reflect", false),
                             bw_onnx_string_is(c, "mode", "wrap", false));

@@ -160,7 +160,7 @@ static int mel_weight_matrix(struct bw_onnx_call *c)
         !(bands >= 1 && length >= 1 && length < TABLE_MAX && bands * length < TABLE_MAX && rate > 0) ||
         dtype == BW_VOID)
         return bw_onnx_fail(c, -EINVAL, "%g bands, length %g, rate %g", bands, length, rate);
-    if (!(low >= 0 && high >= 0))
+    if (!(low >= 0 && high >= 0 && isfinite(low) && isfinite(high)))
         return bw_onnx_fail(c, -EINVAL, "edges at %g and %g Hz", low, high);
     int64_t n = (int64_t)bands, bins = (int64_t)length / 2 + 1, dims[] = {bins, n};
     double mel_low = 2595 * log10(1 + low / 700), mel_high = 2595 * log10(1 + high / 700),
@@ -169,7 +169,8 @@ static int mel_weight_matrix(struct bw_onnx_call *c)
     uint8_t *data = calloc((size_t)(bins * n) + 1, bw_dtype_bytes(dtype));
     for (int64_t i = 0; edges && i < n + 2; i++) {
         double edge = floor((length + 1) * (700 * (pow(10, ((double)i * step + mel_low) / 2595) - 1)) / rate);
-        edges[i] = edge < 0 ? 0 : edge > (double)bins ? bins : (int64_t)edge;
+        int64_t at = bw_dtype_int_from(BW_I64, edge);
+        edges[i] = at < 0 ? 0 : at > bins ? bins : at;
     }
     for (int64_t band = 0; edges && data && band < n; band++) {
         int64_t a = edges[band], b = edges[band + 1], e = edges[band + 2];

@@ -34,6 +34,9 @@ bool bw_dtype_is_int(enum bw_dtype dtype);     /* signed or unsigned, not bool *
 bool bw_dtype_is_signed(enum bw_dtype dtype);  /* signed int or float */
 int64_t bw_dtype_int_min(enum bw_dtype dtype); /* of ints and bool; u64's maximum saturates to INT64_MAX */
 int64_t bw_dtype_int_max(enum bw_dtype dtype);
+/* A number as an int: towards zero, what lies outside is the nearest (u64's bits as int64_t), NaN is 0. C
+ * leaves both undefined, so whatever comes from data, attributes or measures goes through here. */
+int64_t bw_dtype_int_from(enum bw_dtype dtype, double value);
 
 /* Exact conversions, round to nearest even; NaN stays NaN (quiet, payload's top bits kept). */
 uint16_t bw_f16_from_f32(float value);

@@ -142,6 +142,29 @@ static void graphs_without_outputs(void)
     refused(&file, -EBADMSG, "graph '' has no outputs");
 }
 
+/* The user of a model tells its outputs by their names. A branch's outputs have places: one value twice is
+ * fine. */
+static void outputs_twice(void)
+{
+    struct pb graph = {.size_bytes = 0}, branch = {.size_bytes = 0}, attributes = {.size_bytes = 0};
+    pb_node(&graph, "Relu", "x", "y", NULL);
+    declare_xy(&graph);
+    pb_graph_output(&graph, "y", PB_FLOAT, "2,3");
+    struct pb file = pb_model(&graph, 13);
+    refused(&file, -EBADMSG, "value 'y' of graph '': two outputs have this name");
+    pb_node(&branch, "Relu", "x", "t", NULL);
+    pb_graph_output(&branch, "t", PB_FLOAT, "2,3");
+    pb_graph_output(&branch, "t", PB_FLOAT, "2,3");
+    pb_attribute_graph(&attributes, "then_branch", &branch);
+    pb_attribute_graph(&attributes, "else_branch", &branch);
+    graph.size_bytes = 0;
+    declare_xy(&graph);
+    pb_graph_input(&graph, "c", PB_BOOL, "");
+    pb_node(&graph, "If", "c", "y,z", &attributes);
+    file = pb_model(&graph, 13);
+    accepted(&file);
+}
+
 static void inputs_without_type(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -627,9 +650,9 @@ static void calls_of_functions(void)
 
 BW_TEST_MAIN("onnx_check", {"names_of_values", names_of_values},
              {"names_of_inputs_and_initializers", names_of_inputs_and_initializers},
-             {"graphs_without_outputs", graphs_without_outputs}, {"inputs_without_type", inputs_without_type},
-             {"names_in_branches", names_in_branches}, {"versions", versions},
-             {"inputs_and_outputs_of_ops", inputs_and_outputs_of_ops},
+             {"graphs_without_outputs", graphs_without_outputs}, {"outputs_twice", outputs_twice},
+             {"inputs_without_type", inputs_without_type}, {"names_in_branches", names_in_branches},
+             {"versions", versions}, {"inputs_and_outputs_of_ops", inputs_and_outputs_of_ops},
              {"attributes_of_ops", attributes_of_ops}, {"attributes_of_two_minds", attributes_of_two_minds},
              {"table_of_ops", table_of_ops}, {"every_op_has_a_schema", every_op_has_a_schema},
              {"every_schema_has_an_op", every_schema_has_an_op}, {"types_that_ops_take", types_that_ops_take},

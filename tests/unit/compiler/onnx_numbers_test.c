@@ -1,0 +1,161 @@
+/* Goal: numbers that no integer and no axis can hold (NaN, infinities, 2^63) mean what is documented, or are
+ * refused as what they are; lists that name something twice are refused. */
+#include "tests/unit/compiler/onnx_case.h"
+
+static void conversions_saturate(void)
+{
+    static const struct {
+        enum bw_dtype dtype;
+        double value;
+        int64_t expected;
+    } cases[] = {
+        {BW_I64, NAN, 0},
+        {BW_I64, INFINITY, INT64_MAX},
+        {BW_I64, -INFINITY, INT64_MIN},
+        {BW_I64, 0x1p63, INT64_MAX},
+        {BW_I64, -0x1p63, INT64_MIN},
+        {BW_I64, 0x1.fffffffffffffp62, INT64_MAX - 1023},
+        {BW_I64, -2.9, -2},
+        {BW_U64, -1, 0},
+        {BW_U64, 0x1p63, INT64_MIN},
+        {BW_U64, 0x1p64, -1},
+        {BW_I8, 127.9, 127},
+        {BW_I8, -1e300, -128},
+        {BW_U8, 256, 255},
+        {BW_U8, -0.5, 0},
+        {BW_U32, 0x1p32, 0xffffffff},
+        {BW_BOOL, INFINITY, 1},
+    };
+    for (size_t i = 0; i < BW_COUNT_OF(cases); i++)
+        BW_EQ(bw_dtype_int_from(cases[i].dtype, cases[i].value), cases[i].expected);
+}
+
+/* A region that is no number, or has no end, has no places for its samples: what comes of it is no number. */
+static void regions(void)
+{
+#define REGION(...)                                                 \
+    {                                                               \
+        {"r", 2, {1, 4}, 0, {0}, true, {__VA_ARGS__}}, INTS("i", 0) \
+    }
+    static const struct node_case cases[] = {
+        {"RoiAlign", "x,r,i", NULL, {{0}}, REGION(0, 0, 3, 3), 1, {1}},
+        {"RoiAlign", "x,r,i", NULL, {{0}}, REGION(NAN, 0, 3, 3), 1, {NAN}},
+        {"RoiAlign", "x,r,i", NULL, {{0}}, REGION(0, 0, 3, NAN), 1, {NAN}},
+        {"RoiAlign",
+         "x,r,i",
+         NULL,
+         {NUMBER("sampling_ratio", 2)},
+         REGION(-INFINITY, 0, INFINITY, 3),
+         1,
+         {NAN}},
+        {"RoiAlign", "x,r,i", NULL, {{0}}, REGION(0, 0, INFINITY, 3e38f), 1, {NAN}},
+        {"RoiAlign", "x,r,i", NULL, {{0}}, REGION(3e38f, 3e38f, 3.1e38f, 3.1e38f), 1, {0}},
+    };
+    RUN_CASES(cases, "y", 16, 1, 1, 4, 4);
+}
+
+static void sizes(void)
+{
+    static const struct node_case cases[] = {
+        {"Resize",
+         "x,,,s",
+         "size 9.2233720368547758e+18 of axis 1 overflows: an axis has at most 2^40 elements",
+         {{0}},
+         {INTS("s", 2, INT64_MAX)}},
+        {"Resize", "x,,,s", "size -1 of axis 0", {{0}}, {INTS("s", -1, 3)}},
+        {"Resize", "x,,w", "of axis 0 overflows", {{0}}, {REALS("w", 3e38f, 1)}},
+        {"Resize", "x,,w", "size inf of axis 1 overflows", {{0}}, {REALS("w", 1, INFINITY)}},
+        {"Resize", "x,,w", "scale nan of axis 0", {{0}}, {REALS("w", NAN, 1)}},
+        {"Resize", "x,,w", "scale -inf of axis 0", {{0}}, {REALS("w", -INFINITY, 1)}},
+        {"Resize", "x,,w", "scale 0 of axis 1", {{0}}, {REALS("w", 1, 0)}},
+        {"Pad",
+         "x,s",
+         "pads -9223372036854775808 and 0 take more than the 2 elements of axis 0",
+         {{0}},
+         {INTS("s", INT64_MIN, 0, 0, 0)}},
+        {"Pad",
+         "x,s",
+         "pads 9223372036854775807 and 0 of axis 1 overflow: an axis has at most 2^40 elements",
+         {{0}},
+         {INTS("s", 0, INT64_MAX, 0, 0)}},
+        {"Pad",
+         "x,s",
+         "pads 9223372036854775807 and -9223372036854775807 of axis 0 overflow",
+         {WORD("mode", "edge")},
+         {INTS("s", INT64_MAX, 0, -INT64_MAX, 0)}},
+    };
+    RUN_CASES(cases, "y", 13, 2, 3);
+}
+
+static void regions_of_a_resize(void)
+{
+#define CROPS WORD("coordinate_transformation_mode", "tf_crop_and_resize")
+    static const struct node_case cases[] = {
+        {"Resize", "x,r,,s", NULL, {CROPS}, {REALS("r", 0, 1), INTS("s", 2)}, 2, {1, 1}},
+        {"Resize", "x,r,,s", NULL, {CROPS}, {REALS("r", -1048576, 1048576), INTS("s", 2)}, 2, {0, 0}},
+        {"Resize", "x,r,,s", "roi 0 to 1e+30 of axis 0", {CROPS}, {REALS("r", 0, 1e30f), INTS("s", 2)}},
+        {"Resize", "x,r,,s", "roi -inf to 1 of axis 0", {CROPS}, {REALS("r", -INFINITY, 1), INTS("s", 2)}},
+        {"Resize", "x,r,,s", "roi 0 to nan of axis 0", {CROPS}, {REALS("r", 0, NAN), INTS("s", 2)}},
+    };
+    RUN_CASES(cases, "y", 13, 2);
+}
+
+static void mel_edges(void)
+{
+#define MEL(low, high)                                                       \
+    {"n", 0, {0}, 1, {2}}, {"l", 0, {0}, 1, {16}}, {"r", 0, {0}, 1, {8000}}, \
+        {"a", 0, {0}, 0, {0}, true, {low}},                                  \
+    {                                                                        \
+        "b", 0, {0}, 0, {0}, true,                                           \
+        {                                                                    \
+            high                                                             \
+        }                                                                    \
+    }
+    static const struct node_case cases[] = {
+        {"MelWeightMatrix", "n,l,r,a,b", NULL, {{0}}, {MEL(0, 4000)}},
+        {"MelWeightMatrix", "n,l,r,a,b", "edges at -1 and 4000 Hz", {{0}}, {MEL(-1, 4000)}},
+        {"MelWeightMatrix", "n,l,r,a,b", "edges at 0 and -0.5 Hz", {{0}}, {MEL(0, -0.5f)}},
+        {"MelWeightMatrix", "n,l,r,a,b", "edges at nan and 4000 Hz", {{0}}, {MEL(NAN, 4000)}},
+        {"MelWeightMatrix", "n,l,r,a,b", "edges at 0 and inf Hz", {{0}}, {MEL(0, INFINITY)}},
+    };
+    RUN_CASES(cases, "y", 17, 1);
+}
+
+/* Whatever has a list of axes. */
+static void axes_twice(void)
+{
+    static const char twice[] = "an axis is there twice";
+    static const struct node_case inputs[] = {
+        {"Squeeze", "x,s", NULL, {{0}}, {INTS("s", 0, 1)}},
+        {"Squeeze", "x,s", twice, {{0}}, {INTS("s", 0, 0)}},
+        {"Squeeze", "x,s", twice, {{0}}, {INTS("s", 1, -2)}},
+        {"ReduceSum", "x,s", NULL, {{0}}, {INTS("s", 1, 0)}},
+        {"ReduceSum", "x,s", twice, {{0}}, {INTS("s", 2, 2)}},
+        {"ReduceMax", "x", twice, {LIST("axes", 0, -3)}, {{0}}},
+        {"MeanVarianceNormalization", "x", twice, {LIST("axes", 1, 1)}, {{0}}},
+    };
+    RUN_CASES(inputs, "y", 13, 1, 1, 3);
+    static const struct node_case newer[] = {
+        {"Resize", "x,,,s", NULL, {LIST("axes", 2)}, {INTS("s", 6)}},
+        {"Resize", "x,,,s", twice, {LIST("axes", 2, 2)}, {INTS("s", 6, 3)}},
+        {"ReduceProd", "x,s", twice, {{0}}, {INTS("s", -1, 2)}},
+    };
+    RUN_CASES(newer, "y", 18, 1, 1, 3);
+}
+
+static void equations(void)
+{
+    static const struct node_case cases[] = {
+        {"Einsum", "x", NULL, {WORD("equation", "...i->i...")}, {{0}}},
+        {"Einsum", "x", NULL, {WORD("equation", "ii...->i...")}, {{0}}},
+        {"Einsum", "x", "equation '......->...'", {WORD("equation", "......->...")}, {{0}}},
+        {"Einsum", "x", "equation '...i...->i'", {WORD("equation", "...i...->i")}, {{0}}},
+        {"Einsum", "x", "equation '...i->i......'", {WORD("equation", "...i->i......")}, {{0}}},
+        {"Einsum", "x", "equation 'ijk->iij'", {WORD("equation", "ijk->iij")}, {{0}}},
+    };
+    RUN_CASES(cases, "y", 13, 2, 2, 3);
+}
+
+BW_TEST_MAIN("onnx_numbers", {"conversions_saturate", conversions_saturate}, {"regions", regions},
+             {"sizes", sizes}, {"regions_of_a_resize", regions_of_a_resize}, {"mel_edges", mel_edges},
+             {"axes_twice", axes_twice}, {"equations", equations})
