@@ -143,9 +143,11 @@ static void describe_memory_fault(const struct bw_kfd_memory_exception *data, st
         .no_execute = data->no_execute,
         .imprecise = data->imprecise,
     };
-    snprintf(fault->text, sizeof fault->text, "memory fault at 0x%" PRIx64 ":%s%s%s%s%s", data->va,
-             data->not_present ? " page not present" : "",
-             data->read_only ? " write to a read-only page" : "",
+    /* A write to a page that is not there sets both; the missing page explains it. */
+    snprintf(fault->text, sizeof fault->text, "memory fault at 0x%" PRIx64 ":%s%s%s%s", data->va,
+             data->not_present ? " page not present"
+             : data->read_only ? " write to a read-only page"
+                               : "",
              data->no_execute ? " execution of a page without permission" : "",
              data->imprecise ? " (address imprecise)" : "",
              data->error_type < BW_COUNT_OF(causes) ? causes[data->error_type] : ", unknown error type");

@@ -22,6 +22,7 @@ struct bw_mock_chip {
     uint32_t arrays_per_engine;
     uint32_t cu_count, cu_per_array;
     uint32_t simd_per_cu, waves_per_simd;
+    uint32_t wave64_vgprs, wave64_vgpr_granule; /* of a SIMD, and what a wave gets a multiple of */
     uint32_t scratch_slots_per_cu;
     uint32_t lds_kib, wave_size;
     uint32_t xcc_count;

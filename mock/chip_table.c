@@ -1,6 +1,8 @@
 /* Sources: the KFD's kfd_device.c and kfd_crat.c (engines, wave slots, target versions), libdrm's amdgpu.ids
  * (ids and names), AMD's product pages (units, memory, clocks, Infinity Fabric: MI300X 128, MI350X 153.6,
- * MI210 100 GB/s a link in both directions together), Mesa's ac_gpu_info (cache sizes). */
+ * MI210 100 GB/s a link in both directions together), Mesa's ac_gpu_info (cache sizes; RDNA's registers:
+ * num_physical_wave64_vgprs_per_simd, allocated by its 64th part), the CDNA2 and CDNA3 ISA documents, section
+ * 3.6 (512 VGPRs by 8). */
 #include <string.h>
 
 #include "base/bits.h"
@@ -24,6 +26,8 @@ static const struct bw_mock_chip chips[] = {
         .cu_per_array = 8,
         .simd_per_cu = 2,
         .waves_per_simd = 16,
+        .wave64_vgprs = 768,
+        .wave64_vgpr_granule = 12,
         .scratch_slots_per_cu = 32,
         .lds_kib = 64,
         .wave_size = 32,
@@ -57,6 +61,8 @@ static const struct bw_mock_chip chips[] = {
         .cu_per_array = 10,
         .simd_per_cu = 2,
         .waves_per_simd = 16,
+        .wave64_vgprs = 768,
+        .wave64_vgpr_granule = 12,
         .scratch_slots_per_cu = 32,
         .lds_kib = 64,
         .wave_size = 32,
@@ -90,6 +96,8 @@ static const struct bw_mock_chip chips[] = {
         .cu_per_array = 8,
         .simd_per_cu = 2,
         .waves_per_simd = 16,
+        .wave64_vgprs = 512,
+        .wave64_vgpr_granule = 8,
         .scratch_slots_per_cu = 32,
         .lds_kib = 64,
         .wave_size = 32,
@@ -123,6 +131,8 @@ static const struct bw_mock_chip chips[] = {
         .cu_per_array = 8,
         .simd_per_cu = 2,
         .waves_per_simd = 16,
+        .wave64_vgprs = 768,
+        .wave64_vgpr_granule = 12,
         .scratch_slots_per_cu = 32,
         .lds_kib = 64,
         .wave_size = 32,
@@ -156,6 +166,8 @@ static const struct bw_mock_chip chips[] = {
         .cu_per_array = 10,
         .simd_per_cu = 4,
         .waves_per_simd = 8,
+        .wave64_vgprs = 512,
+        .wave64_vgpr_granule = 8,
         .scratch_slots_per_cu = 32,
         .lds_kib = 64,
         .wave_size = 64,
@@ -191,6 +203,8 @@ static const struct bw_mock_chip chips[] = {
         .cu_per_array = 10,
         .simd_per_cu = 4,
         .waves_per_simd = 8,
+        .wave64_vgprs = 512,
+        .wave64_vgpr_granule = 8,
         .scratch_slots_per_cu = 32,
         .lds_kib = 160,
         .wave_size = 64,
@@ -226,6 +240,8 @@ static const struct bw_mock_chip chips[] = {
         .cu_per_array = 14,
         .simd_per_cu = 4,
         .waves_per_simd = 8,
+        .wave64_vgprs = 512,
+        .wave64_vgpr_granule = 8,
         .scratch_slots_per_cu = 32,
         .lds_kib = 64,
         .wave_size = 64,

@@ -16,6 +16,13 @@
     P(wave_sizes)                 \
     P(lds_bytes)                  \
     P(lds_granule_bytes)          \
+    P(simds_per_cu)               \
+    P(waves_per_simd)             \
+    P(vgprs_per_simd)             \
+    P(vgpr_granule)               \
+    P(vgpr_unit)                  \
+    P(vgprs_per_wave)             \
+    P(has_wgp_mode)               \
     P(scratch_granule_bytes)      \
     P(scratch_units_max)          \
     P(scratch_waves_per_engine)   \
@@ -42,6 +49,13 @@ struct bw_amd_arch {
     uint32_t wave_size;             /* what the compiler picks */
     uint32_t lds_bytes;             /* most per workgroup */
     uint32_t lds_granule_bytes;     /* unit of COMPUTE_PGM_RSRC2.LDS_SIZE */
+    uint32_t simds_per_cu;          /* a workgroup runs on those of one CU, */
+    bool has_wgp_mode;              /* or, where COMPUTE_PGM_RSRC1 says so, of two */
+    uint32_t waves_per_simd;        /* most */
+    uint32_t vgprs_per_simd;        /* of 64 lanes; of 32 there are twice as many */
+    uint32_t vgpr_granule;          /* a wave of 64 is given a multiple of it; one of 32, of twice as many */
+    uint32_t vgpr_unit;             /* in which COMPUTE_PGM_RSRC1.VGPRS counts, 64 lanes; 32: twice that */
+    uint32_t vgprs_per_wave;        /* most, of any size */
     uint32_t scratch_granule_bytes; /* unit of COMPUTE_TMPRING_SIZE.WAVESIZE */
     uint32_t scratch_units_max;     /* its largest value */
     bool scratch_waves_per_engine;  /* COMPUTE_TMPRING_SIZE.WAVES counts per shader engine, not per GPU */

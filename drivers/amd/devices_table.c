@@ -1,20 +1,26 @@
 /* The architecture rows: see arch.h.
  *
  * Sources, by property:
- *   gfx_version               LLVM AMDGPUUsage "Processors" (gfxMNS = major.minor.stepping, stepping in hex),
- * KFD's gfx_target_version = major*10000 + minor*100 + stepping (kfd_topology.c) elf_machine LLVM
- * BinaryFormat/ELF.h, EF_AMDGPU_MACH_*; gfx950's is of LLVM 20 packets                   Linux nvd.h against
- * soc15d.h; sdma_v6_0_0_pkt_open.h against vega10_sdma_pkt_open.h wave_sizes                AMDGPUUsage
- * "Target Features" (wavefrontsize64), gfx9 has 64 only lds_bytes                 RDNA3, RDNA4 and CDNA3 ISA
- * documents, "LDS"; gfx950: AMDGPUUsage lds_granule_bytes         AMDGPUUsage, COMPUTE_PGM_RSRC2
- * GRANULATED_LDS_SIZE: 128 dwords; gfx950: 320 dwords scratch_granule_bytes     Linux gc_*_sh_mask.h and Mesa
- * ac_gpu_info: 256 bytes from gfx11, 1024 before scratch_units_max         gc_11_0_0_sh_mask.h (15 bits),
- * gc_9_4_2_sh_mask.h (13); gfx12: PAL's merged registers (18) scratch_waves_per_engine  Mesa radv,
- * S_00B860_WAVES: per shader engine from gfx11 rsrc*_reserved            LLVM
- * Support/AMDHSAKernelDescriptor.h and AMDGPUUsage ("must be 0", "reserved") rsrc3_register            Linux
- * gc_*_offset.h with the block's segment base: 0x1260 on gfx11, 0x2000 on gfx9 architected_flat_scratch
- * AMDGPUUsage "Processors", column "Target Properties" workgroup_id_in_ttmp      AMDGPUUsage, initial SGPR
- * state of gfx12 xcc_max                   Linux amdgpu_discovery; MI300X has 8 */
+ * - gfx_version: LLVM AMDGPUUsage "Processors" (gfxMNS = major.minor.stepping, stepping in hex); KFD's
+ *   gfx_target_version = major*10000 + minor*100 + stepping (kfd_topology.c)
+ * - elf_machine: LLVM BinaryFormat/ELF.h, EF_AMDGPU_MACH_*; gfx950's is of LLVM 20
+ * - packets: Linux nvd.h against soc15d.h; sdma_v6_0_0_pkt_open.h against vega10_sdma_pkt_open.h
+ * - wave_sizes: AMDGPUUsage "Target Features" (wavefrontsize64), gfx9 has 64 only
+ * - lds_bytes: RDNA3, RDNA4 and CDNA3 ISA documents, "LDS"; gfx950: AMDGPUUsage
+ * - lds_granule_bytes: AMDGPUUsage, COMPUTE_PGM_RSRC2 GRANULATED_LDS_SIZE: 128 dwords; gfx950: 320 dwords
+ * - simds_per_cu, waves_per_simd, vgprs_*, vgpr_*: LLVM AMDGPUBaseInfo.cpp, getEUsPerCU, getMaxWavesPerEU,
+ *   getTotalNumVGPRs, getVGPRAllocGranule, getVGPREncodingGranule, getAddressableNumVGPRs, with the features
+ *   of the processors in AMDGPU.td (GFX90AInsts; 1_5xVGPRs: gfx1100, gfx1101, gfx12)
+ * - has_wgp_mode: AMDGPUUsage, COMPUTE_PGM_RSRC1 WGP_MODE: gfx10 and later
+ * - scratch_granule_bytes: Linux gc_*_sh_mask.h and Mesa ac_gpu_info: 256 bytes from gfx11, 1024 before
+ * - scratch_units_max: gc_11_0_0_sh_mask.h (15 bits), gc_9_4_2_sh_mask.h (13); gfx12: PAL's merged
+ *   registers (18)
+ * - scratch_waves_per_engine: Mesa radv, S_00B860_WAVES: per shader engine from gfx11
+ * - rsrc*_reserved: LLVM Support/AMDHSAKernelDescriptor.h and AMDGPUUsage ("must be 0", "reserved")
+ * - rsrc3_register: Linux gc_*_offset.h with the block's segment base: 0x1260 on gfx11, 0x2000 on gfx9
+ * - architected_flat_scratch: AMDGPUUsage "Processors", column "Target Properties"
+ * - workgroup_id_in_ttmp: AMDGPUUsage, initial SGPR state of gfx12
+ * - xcc_max: Linux amdgpu_discovery; MI300X has 8 */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,20 +45,26 @@
 #define RSRC3_GFX11  (BIT(10) | BIT(11) | BITS(12, 30))
 #define RSRC3_GFX12  (BITS(0, 3) | BIT(12) | BITS(14, 30))
 
-#define GFX9_COMMON                                                                                  \
-    .packets = BW_AMD_PM4_COHER | BW_AMD_SDMA_4, .wave_sizes = 64, .wave_size = 64,                  \
-    .scratch_granule_bytes = 1024, .scratch_units_max = (1 << 13) - 1, .rsrc1_reserved = RSRC1_GFX9, \
-    .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX9,                                    \
+#define GFX9_COMMON                                                                                       \
+    .packets = BW_AMD_PM4_COHER | BW_AMD_SDMA_4, .wave_sizes = 64, .wave_size = 64, .simds_per_cu = 4,    \
+    .waves_per_simd = 8, .vgprs_per_simd = 512, .vgpr_granule = 8, .vgpr_unit = 8, .vgprs_per_wave = 512, \
+    .scratch_granule_bytes = 1024, .scratch_units_max = (1 << 13) - 1, .rsrc1_reserved = RSRC1_GFX9,      \
+    .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX9,                                         \
     .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3_GFX9
+/* RDNA's register file, and the larger one of some. */
+#define VGPRS_1X   .vgprs_per_simd = 512, .vgpr_granule = 8
+#define VGPRS_1_5X .vgprs_per_simd = 768, .vgpr_granule = 12
 #define GFX11_COMMON                                                                                      \
-    .packets = BW_AMD_PM4_GCR | BW_AMD_SDMA_5, .wave_sizes = 32 | 64, .wave_size = 32,                    \
+    .packets = BW_AMD_PM4_GCR | BW_AMD_SDMA_5, .wave_sizes = 32 | 64, .wave_size = 32, .simds_per_cu = 2, \
+    .has_wgp_mode = true, .waves_per_simd = 16, .vgpr_unit = 4, .vgprs_per_wave = 256,                    \
     .lds_bytes = 64 << 10, .lds_granule_bytes = 512, .scratch_granule_bytes = 256,                        \
     .scratch_units_max = (1 << 15) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_ALWAYS, \
     .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX11,                                        \
     .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3, .architected_flat_scratch = true, .xcc_max = 1
 /* Bit 21 (WG_RR_EN) and 23 (DISABLE_PERF) change meaning, neither is reserved. */
 #define GFX12_COMMON                                                                                      \
-    .packets = BW_AMD_PM4_GCR | BW_AMD_SDMA_5, .wave_sizes = 32 | 64, .wave_size = 32,                    \
+    .packets = BW_AMD_PM4_GCR | BW_AMD_SDMA_5, .wave_sizes = 32 | 64, .wave_size = 32, .simds_per_cu = 2, \
+    .has_wgp_mode = true, .waves_per_simd = 16, .vgpr_unit = 4, .vgprs_per_wave = 256,                    \
     .lds_bytes = 64 << 10, .lds_granule_bytes = 512, .scratch_granule_bytes = 256,                        \
     .scratch_units_max = (1 << 18) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_ALWAYS, \
     .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX12,                                        \
@@ -97,30 +109,35 @@ static const struct bw_amd_arch rows[] = {
      .drivable = true,
      .gfx_version = 110000,
      .elf_machine = 0x41,
+     VGPRS_1_5X,
      GFX11_COMMON},
     {.name = "gfx1101",
      .verified = ALL_VERIFIED,
      .drivable = true,
      .gfx_version = 110001,
      .elf_machine = 0x46,
+     VGPRS_1_5X,
      GFX11_COMMON},
     {.name = "gfx1102",
      .verified = ALL_VERIFIED,
      .drivable = true,
      .gfx_version = 110002,
      .elf_machine = 0x47,
+     VGPRS_1X,
      GFX11_COMMON},
     {.name = "gfx1200",
      .verified = ALL_VERIFIED & ~NOT_IN_KERNEL_6_1,
      .drivable = true,
      .gfx_version = 120000,
      .elf_machine = 0x48,
+     VGPRS_1_5X,
      GFX12_COMMON},
     {.name = "gfx1201",
      .verified = ALL_VERIFIED & ~NOT_IN_KERNEL_6_1,
      .drivable = true,
      .gfx_version = 120001,
      .elf_machine = 0x4e,
+     VGPRS_1_5X,
      GFX12_COMMON},
 };
 

@@ -67,10 +67,11 @@ static void describe_memory(struct bw_amd_device *device, const struct bw_fault 
     uint64_t va = exact ? blame->view.va : fault->va;
     bw_fail(err, -EIO, subsystem, "%s%smemory fault at 0x%" PRIx64 " (%s%s)", blame->text,
             blame->text[0] ? ": " : "", va,
-            fault->not_present  ? "not mapped"
-            : fault->read_only  ? "read only"
-            : fault->no_execute ? "not executable"
-                                : "no reason given",
+            fault->not_present ? "not mapped"
+            : fault->read_only ? "read only"
+            : fault->no_execute
+                ? "not executable"
+                : "not permitted", /* KFD tells neither reads nor fetches (kfd_int_process_v11.c) */
             fault->imprecise ? ", imprecise" : "");
     describe_address(device, va, nearest, sizeof nearest);
     bw_err_observed(err, "%s", nearest);

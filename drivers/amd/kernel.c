@@ -95,10 +95,43 @@ static int check_group(const struct bw_amd_kernel *kernel, const uint32_t size[3
     return 0;
 }
 
+/* COMPUTE_PGM_RSRC1 (AMDGPUUsage). */
+enum { RSRC1_VGPRS_HIGH = 5, RSRC1_WGP_MODE = 29 };
+
+/* A workgroup whose waves do not all find registers and slots at once never starts, and the queue stands. */
+static int check_registers(const struct bw_amd_kernel *kernel, const uint32_t size[3], struct bw_err *err)
+{
+    const struct bw_amd_arch *arch = bw_amd_device(kernel->base.program->device)->arch;
+    const struct bw_amd_descriptor *descriptor = &kernel->code->descriptor;
+    uint32_t wave_size = descriptor->properties & BW_AMD_KERNEL_WAVEFRONT_SIZE32 ? 32 : 64;
+    uint32_t twice = wave_size == 32 ? 2 : 1, file = arch->vgprs_per_simd * twice;
+    uint32_t vgprs = (bw_field(descriptor->rsrc1, 0, RSRC1_VGPRS_HIGH) + 1) * arch->vgpr_unit * twice;
+    if (vgprs > arch->vgprs_per_wave)
+        return refuse(err, -E2BIG, kernel, "vector registers", vgprs, arch->vgprs_per_wave,
+                      "vgprs_per_wave of the architecture");
+    bool wgp = arch->has_wgp_mode && (descriptor->rsrc1 >> RSRC1_WGP_MODE & 1);
+    uint32_t simds = arch->simds_per_cu * (wgp ? 2 : 1);
+    uint32_t granule = arch->vgpr_granule * twice; /* no power of two everywhere */
+    uint32_t given = (uint32_t)bw_div_up(vgprs, granule) * granule, per_simd = file / given;
+    uint64_t waves = bw_div_up((uint64_t)size[0] * size[1] * size[2], wave_size);
+    per_simd = per_simd < arch->waves_per_simd ? per_simd : arch->waves_per_simd;
+    if (waves <= (uint64_t)per_simd * simds)
+        return 0;
+    bw_fail(err, -E2BIG, subsystem,
+            "kernel %s: a group of %" PRIu64 " waves of %u with %u vector registers each",
+            kernel->base.info.name, waves, wave_size, given);
+    bw_err_expected(err, "at most %u waves (%u SIMDs of %u registers, %u waves on each)", per_simd * simds,
+                    simds, file, per_simd);
+    bw_err_observed(err, "%" PRIu64, waves);
+    return -E2BIG;
+}
+
 int bw_amd_dispatch_check(const struct bw_amd_kernel *kernel, const struct bw_dispatch *dispatch,
                           struct bw_err *err)
 {
     int rc = check_group(kernel, dispatch->group_size, err);
+    if (!rc)
+        rc = check_registers(kernel, dispatch->group_size, err);
     if (rc)
         return rc;
     for (int i = 0; i < 3; i++) {

@@ -19,8 +19,8 @@ enum {
 enum {
     GROUP_ITEMS_MAX = 1024,
     USER_DATA_REGISTERS = 16,
-    VGPRS_PER_WAVE_MAX = 256,
-    WAVES_PER_SIMD = 16,
+    VGPRS_MAX = 256,               /* of a wave */
+    VGPRS_MAX_GFX9 = 512,          /* accumulation registers among them */
     LDS_BLOCK_BYTES = 512,         /* LLVM AMDGPUUsage, GRANULATED_LDS_SIZE */
     LDS_BLOCK_BYTES_GFX950 = 1280, /* same, gfx950 */
 };
@@ -58,26 +58,21 @@ static bool refuse_group(const struct bw_mock_launch *launch, uint64_t *items, c
     return false;
 }
 
-/* RDNA: whether the waves of one group fit the vector registers and wave slots of the SIMDs that it may use
- * (LLVM AMDGPUBaseInfo: total VGPRs and allocation granule). A group that does not fit never starts, and the
- * queue hangs. */
+/* Whether the waves of one group fit the vector registers and wave slots of the SIMDs that it may use, those
+ * of one CU or of two. A group that does not fit never starts, and the queue hangs. */
 static bool refuse_vgprs(const struct bw_mock_gpu *gpu, const struct bw_mock_launch *launch, uint64_t items,
                          char *text, size_t size)
 {
     const struct bw_isa_dispatch *dispatch = &launch->dispatch;
-    bool wave32 = dispatch->wave_size == 32;
-    bool large = gpu->chip->target_version == 110000 || gpu->chip->target_version == 110001 ||
-                 gpu->chip->gc.major >= 12;
-    uint32_t vgprs = (bw_field(dispatch->rsrc1, 0, RSRC1_VGPRS_HIGH) + 1) * (wave32 ? 8 : 4);
-    if (bw_mock_family(gpu->chip) == BW_MOCK_GFX9)
-        return false;
-    if (vgprs > VGPRS_PER_WAVE_MAX)
-        return refuse(text, size, "RSRC1.VGPRS asks for %u registers, a wave has at most %d", vgprs,
-                      VGPRS_PER_WAVE_MAX);
-    uint32_t file = (large ? 1536 : 1024) / (wave32 ? 1 : 2), granule = (large ? 24 : 16) / (wave32 ? 1 : 2);
+    bool gfx9 = bw_mock_family(gpu->chip) == BW_MOCK_GFX9;
+    uint32_t scale = dispatch->wave_size == 32 ? 2 : 1, most = gfx9 ? VGPRS_MAX_GFX9 : VGPRS_MAX;
+    uint32_t vgprs = (bw_field(dispatch->rsrc1, 0, RSRC1_VGPRS_HIGH) + 1) * (gfx9 ? 8 : 4) * scale;
+    if (vgprs > most)
+        return refuse(text, size, "RSRC1.VGPRS asks for %u registers, a wave has at most %u", vgprs, most);
+    uint32_t file = gpu->chip->wave64_vgprs * scale, granule = gpu->chip->wave64_vgpr_granule * scale;
     uint32_t per_simd = file / (uint32_t)(bw_div_up(vgprs, granule) * granule);
-    uint32_t simds = dispatch->rsrc1 >> RSRC1_WGP_MODE & 1 ? 4 : 2;
-    per_simd = per_simd < WAVES_PER_SIMD ? per_simd : WAVES_PER_SIMD;
+    uint32_t simds = gpu->chip->simd_per_cu * (!gfx9 && dispatch->rsrc1 >> RSRC1_WGP_MODE & 1 ? 2 : 1);
+    per_simd = per_simd < gpu->chip->waves_per_simd ? per_simd : gpu->chip->waves_per_simd;
     uint64_t waves = bw_div_up(items, dispatch->wave_size);
     if (waves > (uint64_t)per_simd * simds)
         return refuse(text, size,
@@ -166,6 +161,8 @@ static const char *status_name(enum bw_isa_status status)
     switch (status) {
     case BW_ISA_MISALIGNED:
         return "misaligned access";
+    case BW_ISA_LDS_MISALIGNED:
+        return "misaligned LDS access";
     case BW_ISA_ILLEGAL_INSTRUCTION:
         return "illegal instruction";
     case BW_ISA_LDS_OUT_OF_RANGE:
@@ -212,6 +209,7 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
         return bw_mock_queue_fault(queue, &violation, what);
     }
     case BW_ISA_MISALIGNED:
+    case BW_ISA_LDS_MISALIGNED:
     case BW_ISA_LDS_OUT_OF_RANGE:
         return bw_mock_queue_fail(
             queue, "kernel 0x%llx at pc 0x%llx, group (%u, %u, %u) wave %u lane %u: %s at 0x%llx: %s", entry,

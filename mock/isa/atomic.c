@@ -192,11 +192,17 @@ static uint64_t element_of(const uint32_t *registers, unsigned lane, bool wide)
 static uint8_t *atomic_memory(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                               unsigned lane, unsigned bytes, bool *dropped)
 {
+    uint64_t va = bw_lane_address(wave, uop, form, lane);
+    enum bw_memory_kind kind = bw_lane_memory_kind(wave, uop, form, lane);
+    if (kind == BW_MEMORY_MAPPED && va % bytes) { /* before it is translated */
+        bw_wave_fault(wave, uop, BW_ISA_MISALIGNED, va, BW_ISA_ATOMIC, bw_wave_lane(uop, lane));
+        *dropped = false;
+        return NULL;
+    }
     uint8_t *memory = bw_lane_memory(wave, uop, form, lane, bytes, BW_ISA_ATOMIC, dropped);
-    if (!memory || (uintptr_t)memory % bytes == 0)
+    if (!memory || kind != BW_MEMORY_LDS || va % bytes == 0)
         return memory;
-    bw_wave_fault(wave, uop, BW_ISA_MISALIGNED, bw_lane_address(wave, uop, form, lane), BW_ISA_ATOMIC,
-                  bw_wave_lane(uop, lane));
+    bw_wave_fault(wave, uop, BW_ISA_LDS_MISALIGNED, va, BW_ISA_ATOMIC, bw_wave_lane(uop, lane));
     return NULL;
 }
 
@@ -309,7 +315,7 @@ static const struct bw_uop *x_LDS_APPEND(struct bw_wave *wave, const struct bw_u
     uint64_t address = (wave->sgpr[BW_SREG_M0] & 0xffff) + (uint64_t)(uint32_t)uop->g;
     uint32_t old = 0;
     if (address % 4)
-        return bw_wave_fault(wave, uop, BW_ISA_MISALIGNED, address, BW_ISA_ATOMIC, 0);
+        return bw_wave_fault(wave, uop, BW_ISA_LDS_MISALIGNED, address, BW_ISA_ATOMIC, 0);
     if (address + 4 <= wave->lds_bytes) {
         memcpy(&old, wave->lds + address, 4);
         uint32_t new = old + (uint32_t)uop->a *(uint32_t)__builtin_popcountll(exec);

@@ -64,9 +64,10 @@ struct bw_isa_dispatch {
 
 enum bw_isa_status {
     BW_ISA_DONE,
-    BW_ISA_STOPPED,      /* control->stop was set (queue reset, deadline) */
-    BW_ISA_MEMORY_FAULT, /* va not mapped or not with these rights */
-    BW_ISA_MISALIGNED,
+    BW_ISA_STOPPED,             /* control->stop was set (queue reset, deadline) */
+    BW_ISA_MEMORY_FAULT,        /* va not mapped or not with these rights */
+    BW_ISA_MISALIGNED,          /* an atomic of memory; va is its address */
+    BW_ISA_LDS_MISALIGNED,      /* one of LDS; va counts from its start, or from the aperture */
     BW_ISA_ILLEGAL_INSTRUCTION, /* unknown opcode or reserved encoding */
     BW_ISA_LDS_OUT_OF_RANGE,
     BW_ISA_TRAP,         /* s_trap, s_sethalt */

@@ -49,6 +49,26 @@ static struct bw_range *range_of(struct bw_worker *worker, const struct bw_uop *
                                     : &worker->atomic[uop->e];
 }
 
+/* A translation fails by itself, page by page: the fault is at the first byte that may not be reached, which
+ * an access that began before the edge of a mapping has not named. */
+static void fault_inside(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
+                         unsigned bytes, uint64_t denied_va, enum bw_isa_access access)
+{
+    bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, denied_va, access, bw_wave_lane(uop, lane));
+    if (denied_va != va)
+        bw_wave_explain(wave, "of %u bytes from 0x%llx on: ", bytes, (unsigned long long)va);
+}
+
+/* The first of the bytes that may not be accessed so; some may not, or they lie in several mappings. */
+static uint64_t first_denied(struct bw_wave *wave, uint64_t va, unsigned bytes, enum bw_isa_access access)
+{
+    const struct bw_isa_memory *memory = &wave->worker->memory;
+    uint64_t at = va, start, valid;
+    while (at - va < bytes && memory->resolve(memory->user, at, access, &start, &valid))
+        at += valid;
+    return at - va < bytes ? at : va;
+}
+
 uint8_t *bw_mapped_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va, unsigned lane,
                           unsigned bytes, enum bw_isa_access access)
 {
@@ -59,7 +79,7 @@ uint8_t *bw_mapped_memory(struct bw_wave *wave, const struct bw_uop *uop, uint64
         return range->host + offset;
     uint8_t *memory = bw_worker_resolve(worker, range, va, bytes, access);
     if (!memory)
-        bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, va, access, bw_wave_lane(uop, lane));
+        fault_inside(wave, uop, va, lane, bytes, first_denied(wave, va, bytes, access), access);
     return memory;
 }
 
@@ -125,6 +145,18 @@ static bool is_in_aperture(uint64_t base, uint64_t aperture)
     return base >> 32 == aperture >> 32;
 }
 
+enum bw_memory_kind bw_lane_memory_kind(const struct bw_wave *wave, const struct bw_uop *uop,
+                                        enum bw_address_form form, unsigned lane)
+{
+    if (form == BW_ADDRESS_LDS ||
+        (form == BW_ADDRESS_FLAT && is_in_aperture(vector_base(wave, uop, lane), wave->shared_aperture)))
+        return BW_MEMORY_LDS;
+    if (form == BW_ADDRESS_SCRATCH ||
+        (form == BW_ADDRESS_FLAT && is_in_aperture(vector_base(wave, uop, lane), wave->private_aperture)))
+        return BW_MEMORY_SCRATCH;
+    return BW_MEMORY_MAPPED;
+}
+
 static uint8_t *flat_memory(struct bw_wave *wave, const struct bw_uop *uop, unsigned lane, unsigned bytes,
                             enum bw_isa_access access)
 {
@@ -132,8 +164,10 @@ static uint8_t *flat_memory(struct bw_wave *wave, const struct bw_uop *uop, unsi
     uint64_t base = vector_base(wave, uop, lane), va = base + (uint64_t)(int64_t)uop->g;
     if (is_in_aperture(base, wave->shared_aperture)) {
         uint8_t *memory = lds_memory(wave, va - wave->shared_aperture, bytes, &dropped);
-        if (!memory) /* through the aperture it is a memory violation */
+        if (!memory) { /* through the aperture it is a memory violation */
             bw_wave_fault(wave, uop, BW_ISA_LDS_OUT_OF_RANGE, va, access, bw_wave_lane(uop, lane));
+            bw_wave_explain(wave, "beyond the group's %llu bytes: ", (unsigned long long)wave->lds_bytes);
+        }
         return memory;
     }
     if (is_in_aperture(base, wave->private_aperture))
@@ -195,7 +229,7 @@ bool bw_move_mapped(struct bw_wave *wave, const struct bw_uop *uop, uint64_t va,
     for (unsigned done = 0, step; done < bytes; done += step) {
         uint64_t offset = va + done - range->start_va, valid;
         if (offset >= range->size_bytes && !bw_worker_resolve(wave->worker, range, va + done, 1, access)) {
-            bw_wave_fault(wave, uop, BW_ISA_MEMORY_FAULT, va, access, bw_wave_lane(uop, lane));
+            fault_inside(wave, uop, va, lane, bytes, va + done, access);
             return false;
         }
         offset = va + done - range->start_va;

@@ -70,6 +70,11 @@ void bw_element_of(enum bw_element element, const uint32_t *data, unsigned lane,
 uint64_t bw_lane_address(const struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                          unsigned lane);
 
+/* What a lane's address means: a flat one names either of the three. */
+enum bw_memory_kind { BW_MEMORY_MAPPED, BW_MEMORY_LDS, BW_MEMORY_SCRATCH };
+enum bw_memory_kind bw_lane_memory_kind(const struct bw_wave *wave, const struct bw_uop *uop,
+                                        enum bw_address_form form, unsigned lane);
+
 /* Lane by lane, in order of lanes; return the next uop or NULL on a fault. */
 const struct bw_uop *bw_load_lanes(struct bw_wave *wave, const struct bw_uop *uop, enum bw_address_form form,
                                    enum bw_element element);

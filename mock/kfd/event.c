@@ -445,9 +445,10 @@ static void take_memory_fault(struct bw_mock_context *context, const struct bw_m
         if (event->type != MOCK_KFD_EVENT_MEMORY)
             continue;
         event->memory = (struct mock_kfd_memory_exception){
+            /* PERMISSION_FAULTS of the fault register, as kfd_int_process_v11.c reads them: "valid" when
+             * there is no page, "write" with every write, page or not; the one of a fetch is left out. */
             .not_present = !violation->mapped,
-            .read_only = violation->mapped && writes,
-            .no_execute = violation->mapped && (violation->access & BW_MOCK_EXECUTE) != 0,
+            .read_only = writes,
             .va = violation->va & ~(uint64_t)(BW_MOCK_PAGE - 1), /* the fault register holds a page number */
             .gpu_id = context->gpu->gpu_id,
         };

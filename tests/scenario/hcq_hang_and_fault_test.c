@@ -238,7 +238,12 @@ static void accesses_to_the_wrong_place_are_named(void)
         {"load_at", 0, "the null address"},
         {"atomic_at", 0, "the null address"},
         {"atomic_at", at + LIVE_BYTES, past},
+        {"store_at", at + LIVE_BYTES - 2, past}, /* begins inside */
+        {"store_at", at + LIVE_BYTES - 2, "(not mapped)"},
+        {"load_at", at + LIVE_BYTES - 1, past},
+        {"load_at", at + LIVE_BYTES - 1, "(not mapped)"},
         {"atomic_at", at + 2, "misaligned"},
+        {"atomic_at", at + LIVE_BYTES - 2, "misaligned"}, /* which is found first */
         {"store_at", at + 5, NULL}, /* the hardware's unaligned mode, which amdgpu turns on */
         {"store_at", at + LIVE_BYTES - 4, NULL},
     };

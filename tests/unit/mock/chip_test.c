@@ -48,6 +48,12 @@ static void rows_fit_together(void)
         BW_STR(chip->arch, arch);
         BW_EQ(chip->wave_size, target >= 100100 ? 32 : 64);
         BW_EQ(chip->simd_per_cu, target >= 100100 ? 2 : 4);
+        /* The registers of a CU fill their part of the save area: the rest is LDS, 16 KiB for SGPRs and 4 KiB
+         * for hardware registers (kfd_queue.c). */
+        struct bw_mock_save_sizes save = bw_mock_chip_save_sizes(chip, chip->cu_count);
+        uint32_t of_cu = (save.save_bytes - save.ctl_stack_bytes) / (chip->cu_count / xccs);
+        BW_EQ(chip->wave64_vgprs * 64 * 4 * chip->simd_per_cu, of_cu - (chip->lds_kib << 10) - 0x5000);
+        BW_EQ(chip->wave64_vgprs % chip->wave64_vgpr_granule, 0);
         BW_TRUE(chip->gc.major == target / 10000);
         BW_TRUE(bw_mock_chip_find(chip->arch) == chip);
     }

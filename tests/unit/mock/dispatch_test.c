@@ -206,6 +206,7 @@ static void faults_name_address_and_kernel(void)
     struct create_event_args memory_event, hw_event;
     struct event_data data;
     uint32_t result;
+    char text[80];
     if (!open_fixture(&f) || !BW_EQ(event_create(&f.c, 8, true, &memory_event), 0) ||
         !BW_EQ(event_create(&f.c, 3, true, &hw_event), 0))
         return;
@@ -218,9 +219,24 @@ static void faults_name_address_and_kernel(void)
     BW_EQ(data.memory.va, page_after);
     BW_EQ(data.memory.gpu_id, f.c.gpu_id);
     BW_EQ(data.memory.not_present, 1);
+    BW_EQ(data.memory.read_only, 1); /* it was a write */
+    BW_EQ(data.memory.no_execute, 0);
+    BW_EQ(data.memory.imprecise, 0);
     wait_error(&f.c, "mec queue 0: kernel 0x");
     wait_error(&f.c, "write of unmapped memory (0x0 bytes past the end of");
     BW_EQ(*(uint32_t *)f.signal.cpu, 0);
+    if (!renew(&f))
+        return;
+    l = plain(&f);
+    l.argument = f.data.va + PAGE - 2; /* lane 0 begins inside and ends outside: that page is not there */
+    submit(&f, store_ids, sizeof store_ids, &l, 1);
+    BW_EQ(event_wait(&f.c, memory_event.id, 20000, &data, &result), 0);
+    BW_EQ(data.memory.va, page_after);
+    BW_EQ(data.memory.not_present, 1);
+    wait_error(&f.c, "write of unmapped memory (0x0 bytes past the end of");
+    snprintf(text, sizeof text, "lane 0: of 4 bytes from 0x%llx on: global_store_b32",
+             (unsigned long long)l.argument);
+    wait_error(&f.c, text);
     if (!renew(&f))
         return;
     l = plain(&f);
@@ -228,6 +244,8 @@ static void faults_name_address_and_kernel(void)
     submit(&f, load_only, sizeof load_only, &l, 1);
     BW_EQ(event_wait(&f.c, memory_event.id, 20000, &data, &result), 0);
     BW_EQ(data.memory.va, 0);
+    BW_EQ(data.memory.not_present, 1);
+    BW_EQ(data.memory.read_only, 0);
     wait_error(&f.c, "memory fault at 0x0, read of unmapped memory");
     if (!renew(&f))
         return;

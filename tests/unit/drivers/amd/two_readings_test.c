@@ -1,6 +1,7 @@
 /* Goal: the driver's tables and the mock's, written from different public sources, say the same about
  * registers and packets. What they do not agree on is listed here, with the reason. */
 #include "base/bits.h"
+#include "drivers/amd/arch.h"
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/regs.h"
 #include "drivers/amd/sdma.h"
@@ -202,7 +203,27 @@ static void the_mock_knows_no_packet_more(void)
     }
 }
 
-BW_TEST_MAIN("amd two readings", {"registers_lie_at_the_same_places", registers_lie_at_the_same_places},
+static void chips_have_the_same_registers_and_slots(void)
+{
+    uint32_t count, both = 0;
+    const struct bw_amd_arch *arch = bw_amd_arch_table(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bw_mock_chip *chip = bw_mock_chip_find(arch[i].name);
+        if (!chip) /* gfx1200 */
+            continue;
+        both++;
+        BW_EQ(arch[i].simds_per_cu, chip->simd_per_cu);
+        BW_EQ(arch[i].waves_per_simd, chip->waves_per_simd);
+        BW_EQ(arch[i].vgprs_per_simd, chip->wave64_vgprs);
+        BW_EQ(arch[i].vgpr_granule, chip->wave64_vgpr_granule);
+        BW_EQ(arch[i].lds_bytes, chip->lds_kib << 10);
+    }
+    BW_EQ(both, 7);
+}
+
+BW_TEST_MAIN("amd two readings",
+             {"chips_have_the_same_registers_and_slots", chips_have_the_same_registers_and_slots},
+             {"registers_lie_at_the_same_places", registers_lie_at_the_same_places},
              {"register_fields_exist_on_both_sides", register_fields_exist_on_both_sides},
              {"pm4_packets_have_the_same_shape", pm4_packets_have_the_same_shape},
              {"sdma_packets_have_the_same_shape", sdma_packets_have_the_same_shape},

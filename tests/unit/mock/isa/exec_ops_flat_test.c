@@ -395,7 +395,7 @@ static void test_faults(void)
                     continue;
                 wrong.address =
                     op->kind == MEM_ATOMIC ? end : end - op->bytes + 1; /* its last byte is missing */
-                BW_TRUE(goes_wrong(op, &wrong, wrong.address));
+                BW_TRUE(goes_wrong(op, &wrong, end)); /* that one is named */
                 wrong.address = code; /* which nobody may write */
                 if (op->kind != MEM_LOAD)
                     BW_TRUE(goes_wrong(op, &wrong, wrong.address));

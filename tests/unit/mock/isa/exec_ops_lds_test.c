@@ -366,7 +366,7 @@ static void test_misaligned(void)
                 rig.lanes[lane].address[0] =
                     8 * lane + (lane == rig.wave_size - 3 ? mem_ops[i].bytes / 2 : 0);
             mem_encode_ds(words, row, 24);
-            BW_EQ(mem_run(&rig, words, 2), BW_ISA_MISALIGNED);
+            BW_EQ(mem_run(&rig, words, 2), BW_ISA_LDS_MISALIGNED);
             BW_EQ(rig.machine.result.va, 8 * (rig.wave_size - 3) + mem_ops[i].bytes / 2 + 24);
             BW_EQ(rig.machine.result.lane, rig.wave_size - 3);
             BW_EQ(rig.machine.result.access, BW_ISA_ATOMIC);
@@ -563,7 +563,7 @@ static void test_append_and_consume(void)
             mem_encode_ds(words, is_append ? OP(DS_APPEND) : OP(DS_CONSUME), (uint32_t)(2 - (place & 2)));
             rig.arguments->m0 = 0;
             rig.arguments->exec = 1;
-            BW_EQ(mem_run(&rig, words, 2), BW_ISA_MISALIGNED);
+            BW_EQ(mem_run(&rig, words, 2), BW_ISA_LDS_MISALIGNED);
             BW_EQ(rig.machine.result.va, 2 - (place & 2));
         }
     }
