@@ -1,6 +1,7 @@
 /* Goal: a workgroup that no compute unit can hold is refused, with the numbers. */
 #include <errno.h>
 
+#include "base/bits.h"
 #include "drivers/amd/device.h"
 #include "tests/check.h"
 
