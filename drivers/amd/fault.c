@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "drivers/amd/device.h"
 
@@ -51,9 +52,33 @@ static void blame_find(struct bw_amd_device *device, struct blame *blame)
         blame_queue(blame, device->upload_queue);
 }
 
+/* Flat addresses of LDS and scratch, whose upper half names one of them: offsets into what a workgroup or a
+ * work-item has of it, and a little before. */
+static bool describe_aperture(const struct bw_amd_device *device, uint64_t va, char *text, size_t size)
+{
+    const uint64_t aperture_bytes = 1ull << 32, before_bytes = 1ull << 31;
+    const struct bw_iface_properties *properties = &device->iface->properties;
+    const struct {
+        const char *name;
+        uint64_t base;
+    } apertures[] = {{"LDS", properties->lds_aperture}, {"scratch", properties->scratch_aperture}};
+    for (size_t i = 0; i < BW_COUNT_OF(apertures); i++) {
+        uint64_t after = va - apertures[i].base, before = apertures[i].base - va;
+        if (!apertures[i].base || (after >= aperture_bytes && before > before_bytes))
+            continue;
+        bool inside = after < aperture_bytes;
+        snprintf(text, size, "%" PRIu64 " bytes %s %s", inside ? after : before, inside ? "into" : "before",
+                 apertures[i].name);
+        return true;
+    }
+    return false;
+}
+
 static void describe_address(struct bw_amd_device *device, uint64_t va, char *text, size_t size)
 {
     text[0] = 0;
+    if (describe_aperture(device, va, text, size))
+        return;
     if (device->base.describer.describe)
         device->base.describer.describe(device->base.describer.user, va, text, (uint32_t)size);
 }
