@@ -176,6 +176,20 @@ static struct bw_range range_of(const struct bw_plan *plan, uint32_t buffer)
         .buffer = place->buffer, .offset = place->offset, .size_bytes = place->size_bytes};
 }
 
+/* Of one argument: its buffer from where the kernel begins on. */
+static struct bw_range argument_of(const struct bw_plan *plan, const struct bw_schedule_kernel *kernel,
+                                   uint32_t argument)
+{
+    uint32_t buffer = kernel->arguments[argument];
+    struct bw_range range = range_of(plan, buffer);
+    uint64_t skipped = kernel->offsets ? (uint64_t)kernel->offsets[argument] *
+                                             bw_dtype_bytes(plan->schedule->buffers.data[buffer].dtype)
+                                       : 0;
+    range.offset += skipped;
+    range.size_bytes -= skipped;
+    return range;
+}
+
 static int add_launch(const struct bw_plan *plan, struct bw_graph *graph, uint32_t number, struct bw_err *err)
 {
     const struct bw_schedule_kernel *kernel = &plan->schedule->kernels.data[number];
@@ -188,7 +202,7 @@ static int add_launch(const struct bw_plan *plan, struct bw_graph *graph, uint32
         compiled->param_count < kernel->argument_count ? compiled->param_count : kernel->argument_count;
     for (uint32_t i = 0; i < count; i++)
         arguments[i] = (struct bw_argument){.source = BW_ARG_RANGE,
-                                            .range = range_of(plan, kernel->arguments[i]),
+                                            .range = argument_of(plan, kernel, i),
                                             .access = i == 0 ? BW_ACCESS_WRITE : BW_ACCESS_READ};
     struct bw_launch launch = {.arguments = arguments,
                                .argument_count = count,

@@ -86,6 +86,8 @@ static void dump_launches(const struct bw_schedule *schedule, const uint32_t *jo
             const struct bw_schedule_buffer *buffer = &schedule->buffers.data[kernel->arguments[k]];
             bw_text_add(text, " %u (%s x %lld)", kernel->arguments[k], bw_dtype_name(buffer->dtype),
                         (long long)buffer->elements);
+            if (kernel->offsets && kernel->offsets[k])
+                bw_text_add(text, " from %lld", (long long)kernel->offsets[k]);
         }
         bw_text_add(text, "\n");
     }

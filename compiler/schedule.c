@@ -312,14 +312,20 @@ static int compute_values(struct scheduler *s)
 }
 
 /* In an ir of its own: what simplification tries and drops would make every later walk longer. */
-static bw_node simplify_apart(struct scheduler *s, bw_node sink)
+static bw_node simplify_apart(struct scheduler *s, const struct group *group, bw_node sink, int64_t **offsets)
 {
+    uint32_t count = (uint32_t)group->arguments.count;
+    int64_t *elements = bw_arena_alloc(&s->arena, count * sizeof *elements);
     struct bw_ir *scratch;
-    if (!sink || bw_ir_create(&scratch, NULL))
+    if (!sink || !elements || bw_ir_create(&scratch, NULL))
         return 0;
+    for (uint32_t i = 0; i < count; i++)
+        elements[i] = s->schedule->buffers.data[group->arguments.data[i]].elements;
     int rc = bw_ir_rewrite(scratch, s->ir, &sink, 1, NULL, NULL);
     if (!rc)
         sink = bw_kernel_simplify(scratch, sink);
+    if (!rc && sink)
+        rc = bw_schedule_views(scratch, &sink, elements, count, offsets);
     if (!rc && sink)
         rc = bw_ir_rewrite(s->ir, scratch, &sink, 1, NULL, NULL);
     struct bw_err why;
@@ -341,13 +347,17 @@ static int emit_kernels(struct scheduler *s)
         bw_node flat = bw_schedule_flatten(s->ir, bw_ir_shape(s->tensors, group->node), group->root->index);
         bw_node store = bw_ir_store(s->ir, param, flat, value, 0);
         bw_node sink = store ? bw_ir_add(s->ir, BW_OP_SINK, BW_VOID, 0, &store, 1) : 0;
-        sink = simplify_apart(s, sink);
+        int64_t *offsets = NULL;
+        sink = simplify_apart(s, group, sink, &offsets);
         struct bw_schedule_kernel kernel = {.sink = sink,
                                             .arguments = group->arguments.data,
+                                            .offsets = offsets,
                                             .argument_count = (uint32_t)group->arguments.count,
                                             .once = group->once};
-        if (!sink || bw_vec_push(&s->schedule->kernels, kernel))
+        if (!sink || bw_vec_push(&s->schedule->kernels, kernel)) {
+            free(offsets);
             return -ENOMEM;
+        }
         group->arguments.data = NULL; /* now the kernel's */
     }
     return 0;
@@ -424,7 +434,7 @@ void bw_schedule_destroy(struct bw_schedule *schedule)
     if (!schedule)
         return;
     for (size_t i = 0; i < schedule->kernels.count; i++)
-        free(schedule->kernels.data[i].arguments);
+        free(schedule->kernels.data[i].arguments), free(schedule->kernels.data[i].offsets);
     bw_vec_free(&schedule->kernels);
     bw_vec_free(&schedule->buffers);
     bw_ir_destroy(schedule->ir);

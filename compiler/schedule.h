@@ -27,6 +27,7 @@ struct bw_schedule_buffer {
 struct bw_schedule_kernel {
     bw_node sink;
     uint32_t *arguments; /* parameter number -> buffer; parameter 0 is the one written */
+    int64_t *offsets;    /* the element of its buffer where each argument begins; NULL: all at 0 */
     uint32_t argument_count;
     bool once;
 };

@@ -73,5 +73,9 @@ bw_node bw_schedule_value(struct scheduler *s, bw_node node, struct request *req
 /* index[] of the element with that row-major number, and back. */
 void bw_schedule_unflatten(struct bw_ir *ir, bw_node flat, const struct bw_shape *shape, bw_node *index);
 bw_node bw_schedule_flatten(struct bw_ir *ir, const struct bw_shape *shape, const bw_node *index);
+/* Takes what all loads of a parameter add to their indexes out of the kernel: elements by parameter as
+ * offsets (for the caller to free), NULL where there are none. elements: of the parameters' buffers. */
+int bw_schedule_views(struct bw_ir *ir, bw_node *sink, const int64_t *elements, uint32_t count,
+                      int64_t **offsets);
 
 #endif

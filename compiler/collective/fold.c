@@ -44,7 +44,8 @@ static int arguments_find(const struct bw_tensor_graph *g, const struct bw_sched
                           struct bw_fold_kernel *kernel, struct bw_err *err)
 {
     const struct bw_schedule_kernel *scheduled = &schedule->kernels.data[0];
-    if (schedule->kernels.count != 1 || scheduled->argument_count != 1 + kernel->fold.input_count)
+    if (schedule->kernels.count != 1 || scheduled->argument_count != 1 + kernel->fold.input_count ||
+        scheduled->offsets)
         return bw_fail(err, -ENOTSUP, "collective", "a fold of %u inputs became %zu kernels",
                        kernel->fold.input_count, schedule->kernels.count);
     for (uint32_t i = 0; i < kernel->fold.input_count; i++) {

@@ -21,8 +21,10 @@ static inline int run_schedule(const struct bw_schedule *s, void **memory, run_k
         struct bw_interp_buffer buffers[BW_LINEAR_PARAMS_MAX];
         for (uint32_t k = 0; k < kernel->argument_count; k++) {
             const struct bw_schedule_buffer *buffer = &s->buffers.data[kernel->arguments[k]];
-            buffers[k] = (struct bw_interp_buffer){
-                memory[kernel->arguments[k]], (uint64_t)buffer->elements * bw_dtype_bytes(buffer->dtype)};
+            uint64_t skipped = kernel->offsets ? (uint64_t)kernel->offsets[k] : 0,
+                     bytes = bw_dtype_bytes(buffer->dtype);
+            buffers[k] = (struct bw_interp_buffer){(char *)memory[kernel->arguments[k]] + skipped * bytes,
+                                                   ((uint64_t)buffer->elements - skipped) * bytes};
         }
         int rc = run(s->ir, kernel->sink, buffers, kernel->argument_count, err);
         if (rc) {
