@@ -21,6 +21,7 @@ struct recurrent {
     struct activation activations[6]; /* up to three per direction */
     uint32_t per_direction;
     bw_tensor x, w, r, b, lengths, h, c, p; /* x [T, B, I]; others as given; id 0 when absent */
+    bw_tensor running;                      /* bool [T, B, 1], with lengths */
 };
 
 /* ---- activations ---- */
@@ -224,9 +225,7 @@ static bw_tensor step(struct bw_onnx_call *c, const struct recurrent *n, struct 
         d->c = cell;
         return h;
     }
-    int64_t column[] = {n->batch, 1};
-    bw_tensor running = bw_tensor_less(c->g, bw_tensor_scalar_int(c->g, BW_I64, t),
-                                       bw_tensor_reshape(c->g, n->lengths, 2, column));
+    bw_tensor running = element(c, n->running, t);
     d->h = bw_tensor_where(c->g, running, h, d->h);
     if (n->gates == LSTM)
         d->c = bw_tensor_where(c->g, running, cell, d->c);
@@ -334,6 +333,18 @@ static int recurrent_read(struct bw_onnx_call *c, struct recurrent *n)
     return activations_read(c, n);
 }
 
+/* Which sequences go on at which step, in memory: a step that compared its own number would be a kernel of
+ * its own. */
+static void running_find(struct bw_onnx_call *c, struct recurrent *n)
+{
+    int64_t dims[] = {n->steps, n->batch, 1}, row[] = {1, n->batch, 1};
+    if (!n->lengths.id)
+        return;
+    bw_tensor number = bw_tensor_indexes(c->g, BW_I64, 3, dims, 0);
+    n->running =
+        bw_tensor_contiguous(c->g, bw_tensor_less(c->g, number, bw_tensor_reshape(c->g, n->lengths, 3, row)));
+}
+
 /* [D, B, H], or [B, D, H] */
 static bw_tensor states_out(struct bw_onnx_call *c, const struct recurrent *n, const bw_tensor *states)
 {
@@ -353,6 +364,7 @@ static int recurrent(struct bw_onnx_call *c)
     bw_tensor outputs[2], hidden[2], cells[2];
     if (recurrent_read(c, &n))
         return c->rc;
+    running_find(c, &n);
     for (int64_t i = 0; i < n.directions; i++) {
         struct direction d;
         direction_start(c, &n, &d, i);
