@@ -14,6 +14,18 @@ says '"gb_per_s": *[0-9]'
 says '"memcpy_gb_per_s": *[0-9]'
 check 3 'unknown driver' bench launch --devices tpu
 check 3 'there are: .*host:0, null, mockkfd' bench launch --devices nope # one list, of what there is
+check 0 '' bench compile --json
+is_json
+for net in mlp resnet_block resnet18; do says "\"case\": *\"$net\""; done
+says '"cold_seconds": *[0-9]'
+says '"again_seconds": *[0-9]'
+check 0 '' bench emulator --json
+is_json
+for kernel in valu_loop matmul_f32 wave_start elementwise softmax scan radix_sort sha256 conv3x3 gemm_lds attention; do
+  says "\"case\": *\"$kernel\""
+done
+says '"nanoseconds": *[0-9]'
+says '"geomean_wave_instructions_per_second": *[0-9]'
 check 2 "no bench named 'nothing'; there are: launch, copy, " bench nothing
 check 2 'a name is needed; there are: launch, copy, ' bench
 check 0 '' bench copy -b 128M --repeats 1 # more than the default end
