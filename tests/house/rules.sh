@@ -44,6 +44,10 @@ complain "the program prints through tools/print.h, where foreign text is escape
 # shellcheck disable=SC2086
 complain "the environment is read at the edge only (hcq/ctx*.c)" "$(grep -rnE '(^|[^a-z_])(secure_)?getenv\(' $library_dirs --include='*.c' | grep -v '^hcq/ctx' || true)"
 
+calls='open|openat|read|write|pread|pwrite|ioctl|mmap|munmap|mprotect|madvise|poll|fopen|fread|fwrite|usleep|nanosleep|clock_gettime|f?stat|close|unlink|rename|opendir|readdir|fcntl|lseek|syscall'
+complain "OS calls go through struct bw_sys" \
+  "$(grep -rnE "(^|[^a-zA-Z_>.])($calls)\(" base iface mem hcq drivers --include='*.[ch]' | grep -vE '^iface/sys_host|: *(\*|/\*)|clock_gettime\(CLOCK_MONOTONIC, &deadline\)' || true)"
+
 # Public headers are all that a user has, and their macros stand beside the user's.
 complain "public headers name no file that is not installed" "$(grep -nE '(base|iface|mem|hcq|drivers|compiler|mock|tools|bench)/[a-z0-9_]+\.[ch]' include -r || true)"
 complain "public headers define names with BW_ or bw_ only" "$(grep -nE '^ *# *(define|undef) +[A-Za-z0-9_]' include -r | grep -vE '# *(define|undef) +(BW_|bw_)' || true)"
