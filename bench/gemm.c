@@ -116,7 +116,7 @@ static int device_run(const struct bw_bench_options *options, const char *name, 
     if (!options->bytes_min && last < first)
         first = last;
     if (first > EDGE_MAX || last > EDGE_MAX)
-        rc = bw_fail(err, -E2BIG, "bench", "gemm: sizes are at most %d", EDGE_MAX);
+        rc = bw_fail(err, -EINVAL, "bench", "-b, -e: sizes are at most %d", EDGE_MAX);
     int64_t factor = options->factor > 1 ? options->factor : FACTOR_DEFAULT;
     for (uint32_t i = 0; i < 2 && !rc; i++)
         for (gemm.size = (int64_t)first, gemm.dtype = dtypes[i]; gemm.size <= (int64_t)last && !rc;

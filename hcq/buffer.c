@@ -18,6 +18,11 @@ int bw_buffer_create(struct bw_device *device, uint64_t size_bytes, uint32_t fla
     if (size_bytes == 0 || (flags & ~(uint32_t)FLAGS_ALL))
         return bw_fail(err, -EINVAL, "hcq", "buffer of %llu bytes, flags 0x%x",
                        (unsigned long long)size_bytes, flags);
+    if ((flags & BW_BUFFER_UNCACHED) && !(flags & BW_BUFFER_HOST)) {
+        bw_fail(err, -EINVAL, "hcq", "buffer with BW_BUFFER_UNCACHED in device memory");
+        bw_err_hint(err, "only with BW_BUFFER_HOST");
+        return -EINVAL;
+    }
     struct bw_buffer *buffer = calloc(1, sizeof *buffer);
     if (!buffer)
         return bw_fail(err, -ENOMEM, "hcq", "buffer of %llu bytes", (unsigned long long)size_bytes);

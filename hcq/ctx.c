@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/number.h"
 #include "hcq/hcq.h"
 
 #define FORK_MARK 0x62656c6c77697265ull /* "bellwire": what a forked child does not see any more */
@@ -24,10 +25,8 @@ static int number_read(const char *name, uint64_t maximum, uint64_t *value, stru
     const char *text = getenv(name);
     if (!text || !*text)
         return 0;
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (errno || *end || *text == '-' || number > maximum) {
+    uint64_t number;
+    if (bw_number_parse(text, &number) || number > maximum) {
         bw_fail(err, -EINVAL, "config", "environment variable %s", name);
         bw_err_expected(err, "a number up to %llu", (unsigned long long)maximum);
         bw_err_observed(err, "%.80s", text);

@@ -75,6 +75,12 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .seed = name->seed,
                                     .xgmi_engines = name->xgmi_engines};
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
+    if (rc ==
+        -EINVAL) { /* more than such a GPU can have: like any other name of a device that there is not */
+        rc = -ENODEV;
+        if (err)
+            err->code = rc;
+    }
     if (!rc)
         machine->sys->wait_ns = ctx->config.wait_ns;
     if (!rc)

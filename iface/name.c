@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/number.h"
 #include "base/text.h"
 
 /* Which interface serves which driver. Each also exists as a mock. */
@@ -71,14 +72,8 @@ static int take_number(struct cursor *cursor, uint64_t minimum, uint64_t maximum
                        uint64_t *number)
 {
     const char *start = cursor->at;
-    uint64_t value = 0;
-    bool fits = true;
-    for (; isdigit((unsigned char)*cursor->at); cursor->at++) {
-        unsigned digit = (unsigned)(*cursor->at - '0');
-        fits = fits && value <= (UINT64_MAX - digit) / 10;
-        value = fits ? value * 10 + digit : 0;
-    }
-    if (cursor->at == start || !fits || value < minimum || value > maximum) {
+    uint64_t value;
+    if (bw_number_take(&cursor->at, &value) || value < minimum || value > maximum) {
         int rc = fail_at(cursor, start, -EINVAL, "%s is not a number in range", what);
         bw_err_expected(cursor->err, "%" PRIu64 " to %" PRIu64, minimum, maximum);
         bw_err_observed(cursor->err, "\"%.20s\"", start);
@@ -135,7 +130,7 @@ static int take_place(struct cursor *cursor, struct bw_device_name *name)
         return 0;
     }
     const char *start = cursor->at;
-    uint64_t index;
+    uint64_t index = 0;
     int rc = take_number(cursor, 0, UINT32_MAX, "the device index", &index);
     if (!rc && *cursor->at == ':')
         rc = fail_at(cursor, start, -EINVAL, "not a PCI address");
@@ -188,6 +183,17 @@ static int take_size(struct cursor *cursor, const char *key, uint64_t *bytes)
     return 0;
 }
 
+/* Every key has a value other than 0. */
+static bool is_set(const struct bw_device_name *name, const char *key)
+{
+    return !strcmp(key, "vram")   ? name->vram_bytes != 0
+           : !strcmp(key, "bar")  ? name->bar_bytes != 0
+           : !strcmp(key, "cu")   ? name->cu_count != 0
+           : !strcmp(key, "seed") ? name->seed != 0
+           : !strcmp(key, "xgmi") ? name->xgmi_engines != 0
+                                  : false;
+}
+
 static int take_option(struct cursor *cursor, struct bw_device_name *name)
 {
     const char *start = cursor->at;
@@ -200,6 +206,8 @@ static int take_option(struct cursor *cursor, struct bw_device_name *name)
         return fail_at(cursor, cursor->at, -EINVAL, "= is missing after %s", key);
     if (!name->mock)
         return fail_at(cursor, start, -EINVAL, "only a mock takes %s=", key);
+    if (is_set(name, key))
+        return fail_at(cursor, start, -EINVAL, "%s= is given twice", key);
     if (!strcmp(key, "vram"))
         return take_size(cursor, key, &name->vram_bytes);
     if (!strcmp(key, "bar"))
@@ -374,29 +382,6 @@ int bw_device_name_parse_gpu(const char *text, struct bw_device_name *name, stru
     }
     int rc = take_gpu(&cursor, name);
     return rc || !*cursor.at ? rc : fail_trailing(&cursor);
-}
-
-int bw_size_parse(const char *text, uint64_t *bytes)
-{
-    static const char units[] = "KMGT";
-    if (!isdigit((unsigned char)*text))
-        return -EINVAL;
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno)
-        return -ERANGE;
-    unsigned shift = 0;
-    if (*end) {
-        const char *unit = strchr(units, toupper((unsigned char)*end));
-        if (!unit || end[1])
-            return -EINVAL;
-        shift = 10 * (unsigned)(unit - units + 1);
-    }
-    if (value > UINT64_MAX >> shift)
-        return -ERANGE;
-    *bytes = (uint64_t)value << shift;
-    return 0;
 }
 
 static void add_size(struct bw_text *text, const char *key, uint64_t bytes)

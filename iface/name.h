@@ -66,7 +66,4 @@ int bw_device_name_parse_gpu(const char *text, struct bw_device_name *name, stru
  */
 int bw_device_name_format(const struct bw_device_name *name, char *text, size_t text_size);
 
-/* "4096", "64K", "512M", "1G", "2T" (powers of 1024). 0 or -EINVAL, -ERANGE. */
-int bw_size_parse(const char *text, uint64_t *bytes);
-
 #endif

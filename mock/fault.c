@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/bits.h"
+#include "base/number.h"
 #include "base/text.h"
 
 enum { DELAY_MS_MAX = 24 * 60 * 60 * 1000 }; /* a day: longer is a slip of the keyboard */
@@ -53,17 +54,8 @@ static int parse_errno(const char *text)
         if (strcasecmp(text, errno_names[i].name) == 0)
             return errno_names[i].value;
     }
-    char *end;
-    long value = strtol(text, &end, 10);
-    return *text && !*end && value > 0 && value < 4096 ? (int)value : 0;
-}
-
-static bool parse_number(const char *text, uint64_t *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtoull(text, &end, 0);
-    return *text >= '0' && *text <= '9' && !*end && !errno;
+    uint64_t value = 0;
+    return !bw_number_parse(text, &value) && value < 4096 ? (int)value : 0;
 }
 
 int bw_mock_faults_site(struct bw_mock_faults *faults, const char *name, uint32_t actions, bool per_gpu)
@@ -140,7 +132,7 @@ static bool parse_action(char *text, struct bw_mock_fault *fault)
         if (fault->action == BW_MOCK_FAULT_FAIL)
             return (fault->error = parse_errno(value)) != 0;
         if (fault->action == BW_MOCK_FAULT_DELAY &&
-            (!parse_number(value, &milliseconds) || milliseconds > DELAY_MS_MAX))
+            (bw_number_parse(value, &milliseconds) || milliseconds > DELAY_MS_MAX))
             return false;
         fault->delay_ns = milliseconds * 1000000;
         return true;
@@ -151,19 +143,19 @@ static bool parse_action(char *text, struct bw_mock_fault *fault)
 static bool parse_option(char *text, struct bw_mock_fault *fault)
 {
     char *value = strchr(text, '=');
-    uint64_t number;
+    uint64_t number = 0;
     if (!value)
         return false;
     *value++ = 0;
-    if (!parse_number(value, &number))
+    if (bw_number_parse(value, &number))
         return false;
-    if (strcmp(text, "nth") == 0 && number) {
+    if (strcmp(text, "nth") == 0 && number && !fault->nth) {
         fault->nth = number;
-    } else if (strcmp(text, "count") == 0 && number) {
+    } else if (strcmp(text, "count") == 0 && number && !fault->count) {
         fault->count = number;
-    } else if (strcmp(text, "gpu") == 0 && number < INT64_MAX) {
+    } else if (strcmp(text, "gpu") == 0 && number < INT64_MAX && fault->gpu < 0) {
         fault->gpu = (int64_t)number;
-    } else if (strcmp(text, "seed") == 0) {
+    } else if (strcmp(text, "seed") == 0 && !fault->random) {
         fault->random = true;
         fault->rng.state = number;
     } else {
@@ -195,7 +187,7 @@ static int parse_options(const struct bw_mock_faults *faults, const struct bw_mo
         char shown[48];
         snprintf(shown, sizeof shown, "%s", part);
         if (!parse_option(part, fault)) {
-            bw_fail(err, -EINVAL, "mock", "fault: \"%s\" is not an option", shown);
+            bw_fail(err, -EINVAL, "mock", "fault: \"%s\" is not an option, or given twice", shown);
             bw_err_hint(err, "options: nth=N, count=N, gpu=I, seed=S");
             return -EINVAL;
         }

@@ -106,7 +106,7 @@ static int assemble(const char *arch, const char *source, const char *output, bo
     }
     if (rc && printed[0] && !err.hint[0])
         bw_err_hint(&err, "%s", printed);
-    int status = rc ? bw_tool_fail(&err) : write_object(output, object, object_bytes);
+    int status = rc ? bw_tool_arch_fail(&err) : write_object(output, object, object_bytes);
     if (!status && json)
         report_json(arch, output, object_bytes);
     free(text);
@@ -123,6 +123,17 @@ static int assemble(const char *arch, const char *source, const char *output, bo
 }
 #endif
 
+/* One option with two names. */
+static const char *output_take(struct bw_args *args, const char *before)
+{
+    const char *output = bw_args_output(args);
+    if (before && !args->failed) {
+        bw_tool_usage("asm", "--output is given twice");
+        args->failed = true;
+    }
+    return output;
+}
+
 int bw_tool_asm(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("asm", argc, argv);
@@ -131,7 +142,7 @@ int bw_tool_asm(int argc, char **argv)
         if (bw_args_is(&args, "--arch"))
             arch = bw_args_value(&args);
         else if (bw_args_is(&args, "--output") || bw_args_is(&args, "-o"))
-            output = bw_args_output(&args);
+            output = output_take(&args, output);
         else if (args.positional && !source)
             source = args.positional;
         else

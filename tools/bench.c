@@ -140,20 +140,11 @@ static void option_take(struct bw_args *args, struct request *request)
             request->options[request->option_count++] = known[i];
 }
 
-static bool has_word(const char *words, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = strstr(words, word); at; at = strstr(at + 1, word))
-        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
-            return true;
-    return false;
-}
-
 /* What this bench would not look at is a mistake of whoever typed it. */
 static int request_check(const struct request *request, const char *options)
 {
     for (uint32_t i = 0; i < request->option_count; i++)
-        if (!has_word(options, request->options[i]))
+        if (!bw_words_have(options, request->options[i]))
             return bw_tool_usage("bench", "%s has no %s; its options: %s", request->name, request->options[i],
                                  *options ? options : "none");
     const struct bw_bench_options *how = &request->how;
@@ -187,7 +178,11 @@ static int bench_run(size_t which, struct bw_bench_options *options, bool json)
     if (table)
         fclose(table);
     bw_progress_end(progress);
-    return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
+    if (!rc)
+        return BW_TOOL_DONE;
+    int status = bw_tool_fail(&err);
+    return rc == -EINVAL && err.what[0] == '-' ? BW_TOOL_USAGE
+                                               : status; /* begins with the option it is about */
 }
 
 /* --devices, or BW_DEV; a bench that takes neither, or is given neither, has its own default. */
@@ -196,7 +191,7 @@ static int request_run(size_t which, struct request *request, bool json)
     struct names *names = calloc(1, sizeof *names);
     int status = names ? bw_tool_context(&request->how.ctx) : BW_TOOL_FAILED;
     const char *devices = request->devices;
-    if (!status && !devices && has_word(benches[which].options, "--devices"))
+    if (!status && !devices && bw_words_have(benches[which].options, "--devices"))
         devices = bw_ctx_config(request->how.ctx)->device;
     if (!status && devices)
         status = devices_parse(request->how.ctx, devices, names);

@@ -53,9 +53,16 @@ static void parse_dump(struct bw_args *args, struct compile *compile)
     }
 }
 
+static int find_target(struct compile *compile, struct bw_err *err)
+{
+    return !strcmp(compile->arch, "host") ? bw_target_host(&compile->target, err)
+                                          : bw_target_amdgpu(compile->arch, &compile->target, err);
+}
+
 static int parse_options(struct compile *compile, int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("compile", argc, argv);
+    args.several = "--shape --input --dump";
     struct bw_run *run = &compile->run;
     while (bw_args_next(&args)) {
         if (bw_args_is(&args, "--arch"))
@@ -76,21 +83,14 @@ static int parse_options(struct compile *compile, int argc, char **argv)
         return BW_TOOL_USAGE;
     if (!run->model_path || !compile->arch)
         return bw_tool_usage("compile", "a model and --arch are needed");
-    return BW_TOOL_DONE;
-}
-
-static int find_target(struct compile *compile, struct bw_err *err)
-{
-    return !strcmp(compile->arch, "host") ? bw_target_host(&compile->target, err)
-                                          : bw_target_amdgpu(compile->arch, &compile->target, err);
+    struct bw_err err = {0};
+    return find_target(compile, &err) ? bw_tool_arch_fail(&err) : BW_TOOL_DONE;
 }
 
 static int import(struct compile *compile)
 {
     struct bw_err err = {0};
     struct bw_run *run = &compile->run;
-    if (find_target(compile, &err))
-        return bw_tool_fail(&err);
     if (bw_model_load(run->model_path, &run->model, &err))
         return bw_tool_fail(&err);
     run->values = calloc(bw_model_input_count(run->model) + 1, sizeof *run->values);

@@ -229,7 +229,7 @@ static int arch_fail(const char *arch)
     bw_fail(&err, -ENOTSUP, "disasm", "architecture '%s'", arch);
     bw_err_hint(&err, "decoders exist for: %s", bw_text_string(&text));
     bw_text_free(&text);
-    return bw_tool_fail(&err);
+    return bw_tool_arch_fail(&err);
 }
 
 int bw_tool_disasm(int argc, char **argv)

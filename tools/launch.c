@@ -39,6 +39,7 @@ static int parse_argument(struct bw_args *args, struct launch *launch)
 static int parse_options(struct launch *launch, int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("launch", argc, argv);
+    args.several = "--arg";
     int status = BW_TOOL_DONE;
     while (!status && bw_args_next(&args)) {
         if (bw_args_is(&args, "--kernel"))

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "compiler/io_npy.h"
-#include "iface/name.h"
 #include "tools/tool.h"
 
 enum {
@@ -23,13 +23,9 @@ static const uint64_t BUFFER_BYTES_MAX = 1ull << 39; /* 512 GiB: above the memor
 /* The text behind "TYPE:" as the bits of that type. */
 static bool parse_bits(enum bw_dtype dtype, const char *text, uint64_t *bits)
 {
-    char *end = NULL;
-    errno = 0;
-    if (!*text || *text == ' ')
-        return false;
     if (bw_dtype_is_float(dtype)) {
-        double number = strtod(text, &end);
-        if (errno == ERANGE && isinf(number))
+        double number;
+        if (bw_real_take(&text, &number))
             return false;
         float single = (float)number;
         if (dtype == BW_F32 && isinf(single) && !isinf(number))
@@ -39,17 +35,16 @@ static bool parse_bits(enum bw_dtype dtype, const char *text, uint64_t *bits)
                            : dtype == BW_F32 ? (void *)&single
                                              : (void *)&half;
         memcpy(bits, from, bw_dtype_bytes(dtype));
-        return !*end;
+        return !*text;
     }
     unsigned width = 8 * bw_dtype_bytes(dtype);
     if (bw_dtype_is_signed(dtype)) {
-        long long number = strtoll(text, &end, 0);
+        int64_t number = 0;
+        int rc = bw_integer_parse(text, &number);
         *bits = (uint64_t)number & (width == 64 ? UINT64_MAX : (1ull << width) - 1);
-        return !*end && !errno && number >= bw_dtype_int_min(dtype) && number <= bw_dtype_int_max(dtype);
+        return !rc && number >= bw_dtype_int_min(dtype) && number <= bw_dtype_int_max(dtype);
     }
-    unsigned long long number = strtoull(text, &end, 0);
-    *bits = number;
-    return !*end && !errno && *text != '-' && (width == 64 || number >> width == 0);
+    return !bw_number_parse(text, bits) && (width == 64 || *bits >> width == 0);
 }
 
 /* The type whose name is text[0, length), or BW_VOID. */
@@ -118,10 +113,9 @@ static int parse_typed(struct bw_launch_argument *argument, const char *text, bo
         return BW_TOOL_DONE;
     if (text[length] == ':')
         return parse_elements(argument, dtype, text + length + 1);
-    char *end;
-    errno = 0;
-    unsigned long long count = strtoull(text + length + 1, &end, 10);
-    if (errno || text[length + 1] < '0' || text[length + 1] > '9' || strcmp(end, "]") != 0)
+    uint64_t count;
+    text += length + 1;
+    if (bw_number_take(&text, &count) || strcmp(text, "]") != 0)
         return bw_tool_usage("launch", "--arg %s: expected a number of elements, as in buf:f32[64]",
                              argument->text);
     return zeros_make(argument, dtype, count);

@@ -70,6 +70,7 @@ static int command_run(int argc, char **argv)
 int bw_tool_mock(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("mock", argc, argv);
+    args.several = "--fault";
     const char *gpu = "gfx1100";
     char **faults = calloc((size_t)argc, sizeof *faults);
     uint32_t fault_count = 0;

@@ -2,11 +2,13 @@
 #include "tools/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <bellwire/device.h>
 
+#include "base/number.h"
 #include "tools/progress.h"
 #include "tools/tool.h"
 
@@ -38,42 +40,35 @@ bool bw_run_names(const struct bw_run_binding *binding, const char *name, uint32
 {
     if (strlen(name) == binding->name_bytes && !memcmp(name, binding->name, binding->name_bytes))
         return true;
-    char *end;
-    if (binding->name[0] != '@' || binding->name_bytes < 2 || binding->name[1] < '0' ||
-        binding->name[1] > '9')
-        return false;
-    return strtoul(binding->name + 1, &end, 10) == index && end == binding->name + binding->name_bytes;
+    const char *end = binding->name + 1;
+    uint64_t number;
+    return binding->name[0] == '@' && !bw_number_take(&end, &number) && number == index &&
+           end == binding->name + binding->name_bytes;
 }
 
 static void parse_triple(struct bw_args *args, double values[3])
 {
     const char *text = bw_args_value(args), *at = text;
     for (int i = 0; i < 3 && !args->failed; i++) {
-        char *end;
-        values[i] = strtod(at, &end);
-        if (end != at && !*end && i == 0) { /* one for all */
+        bool good = !bw_real_take(&at, &values[i]) && isfinite(values[i]);
+        if (good && !*at && i == 0) { /* one for all */
             values[1] = values[2] = values[0];
             return;
         }
-        if (end == at || *end != (i < 2 ? ',' : 0)) {
+        if (!good || *at++ != (i < 2 ? ',' : 0)) {
             bw_tool_usage(args->tool, "%s: '%s' is not A,B,C", args->option, text);
             args->failed = true;
         }
-        at = end + 1;
     }
 }
 
 static void parse_tolerance(struct bw_args *args, struct bw_run *run)
 {
-    const char *text = bw_args_value(args);
-    char *end = NULL;
+    const char *text = bw_args_value(args), *at = text;
     if (args->failed)
         return;
-    run->tolerance_rel = strtod(text, &end);
-    bool good = end != text && *end == ',';
-    const char *absolute = good ? end + 1 : text;
-    run->tolerance_abs = strtod(absolute, &end);
-    if (good && end != absolute && !*end && run->tolerance_rel >= 0 && run->tolerance_abs >= 0)
+    if (!bw_real_take(&at, &run->tolerance_rel) && *at++ == ',' && !bw_real_take(&at, &run->tolerance_abs) &&
+        !*at && run->tolerance_rel >= 0 && run->tolerance_abs >= 0)
         return;
     bw_tool_usage(args->tool, "--tolerance: '%s' is not REL,ABS", text);
     args->failed = true;
@@ -130,6 +125,7 @@ static void parse_option(struct bw_args *args, struct bw_run *run)
 static int parse_options(struct bw_run *run, int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("run", argc, argv);
+    args.several = "--shape --input --expect";
     while (bw_args_next(&args))
         parse_option(&args, run);
     run->json = args.json;

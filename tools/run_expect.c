@@ -159,7 +159,8 @@ int bw_run_expect_check(const struct bw_run *run)
         const struct bw_run_binding *binding = &run->expects.data[k];
         struct bw_model_value declared;
         struct bw_err err = {0};
-        if (output_find(run, binding, &declared) == bw_model_output_count(run->model)) {
+        uint32_t i = output_find(run, binding, &declared);
+        if (i == bw_model_output_count(run->model)) {
             struct bw_text names = {0};
             outputs_list(run, &names);
             int status = bw_tool_usage("run", "--expect %.*s: no such output; there are: %.300s",
@@ -167,6 +168,9 @@ int bw_run_expect_check(const struct bw_run *run)
             bw_text_free(&names);
             return status;
         }
+        for (size_t j = 0; j < k; j++)
+            if (bw_run_names(&run->expects.data[j], declared.name, i))
+                return bw_tool_usage("run", "--expect %s: given twice", declared.name);
         if (access(binding->text, R_OK)) {
             bw_fail(&err, -errno, "file", "%s", binding->text);
             bw_err_hint(&err, "%s", strerrordesc_np(-err.code));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/rng.h"
 #include "compiler/io.h"
 #include "compiler/io_npy.h"
@@ -22,16 +23,13 @@ static bool parse_dims(const char *text, uint32_t *rank, int64_t *dims)
 {
     *rank = 0;
     for (const char *at = text;; at++) {
-        char *end;
-        errno = 0;
-        if (*rank == BW_TENSOR_RANK_MAX || *at < '0' || *at > '9')
+        uint64_t size;
+        if (*rank == BW_TENSOR_RANK_MAX || bw_number_take(&at, &size) || size > INT64_MAX ||
+            (*at && *at != 'x'))
             return false;
-        dims[(*rank)++] = strtoll(at, &end, 10);
-        if (errno || (*end && *end != 'x'))
-            return false;
-        if (!*end)
+        dims[(*rank)++] = (int64_t)size;
+        if (!*at)
             return true;
-        at = end;
     }
 }
 
@@ -54,6 +52,16 @@ static void inputs_hint(const struct bw_model *model, struct bw_err *err)
     bw_err_hint(err, "its inputs are: %s", text[0] ? text : "none");
 }
 
+/* Whether an earlier --shape names this input, too: "@0" and its name, say. */
+static bool shape_bound(const struct bw_run *run, const struct bw_run_binding *binding, const char *name,
+                        uint32_t index)
+{
+    for (const struct bw_run_binding *other = run->shapes.data; other < binding; other++)
+        if (bw_run_names(other, name, index))
+            return true;
+    return false;
+}
+
 static int shape_bind(struct bw_run *run, const struct bw_run_binding *binding)
 {
     struct bw_err err = {0};
@@ -64,9 +72,12 @@ static int shape_bind(struct bw_run *run, const struct bw_run_binding *binding)
     for (uint32_t i = 0; i < bw_model_input_count(run->model); i++) {
         struct bw_model_value value;
         bw_model_input(run->model, i, &value);
-        if (bw_run_names(binding, value.name, i))
-            return bw_model_bind_shape(run->model, value.name, rank, dims, &err) ? usage_fail(&err)
-                                                                                 : BW_TOOL_DONE;
+        if (!bw_run_names(binding, value.name, i))
+            continue;
+        if (shape_bound(run, binding, value.name, i))
+            return bw_tool_usage(run->tool, "--shape %s: given twice", value.name);
+        return bw_model_bind_shape(run->model, value.name, rank, dims, &err) ? usage_fail(&err)
+                                                                             : BW_TOOL_DONE;
     }
     char symbol[256];
     snprintf(symbol, sizeof symbol, "%.*s", (int)binding->name_bytes, binding->name);

@@ -2,7 +2,6 @@
 #include "tools/tool.h"
 
 #include <cjson/cJSON.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 
 #include <bellwire/text.h>
 
+#include "base/bits.h"
+#include "base/number.h"
 #include "compiler/io.h"
 #include "tools/print.h"
 
@@ -19,6 +20,26 @@ enum { LINE_BYTES = 4096 }; /* every text of a struct bw_err, each byte escaped 
 struct bw_args bw_args_begin(const char *tool, int argc, char **argv)
 {
     return (struct bw_args){.tool = tool, .argc = argc, .argv = argv};
+}
+
+bool bw_words_have(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words ? strstr(words, word) : NULL; at; at = strstr(at + 1, word))
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
+}
+
+static void option_note(struct bw_args *args)
+{
+    for (uint32_t i = 0; i < args->seen_count && !args->failed; i++)
+        if (!strcmp(args->seen[i], args->name) && !bw_words_have(args->several, args->name)) {
+            bw_tool_usage(args->tool, "%s is given twice", args->name);
+            args->failed = true;
+        }
+    if (args->seen_count < BW_ARGS_SEEN_MAX)
+        memcpy(args->seen[args->seen_count++], args->name, sizeof args->name);
 }
 
 bool bw_args_next(struct bw_args *args)
@@ -46,7 +67,8 @@ bool bw_args_next(struct bw_args *args)
         args->name[length] = 0;
         args->option = args->name;
         args->inline_value = equals ? equals + 1 : NULL;
-        return true;
+        option_note(args);
+        return !args->failed;
     }
     return false;
 }
@@ -83,18 +105,13 @@ uint64_t bw_args_number(struct bw_args *args)
     const char *text = bw_args_value(args);
     if (args->failed)
         return 0;
-    char *end;
-    errno = 0;
-    uint64_t value = strtoull(text, &end, 0);
-    char unit = (char)toupper((unsigned char)*end);
-    unsigned shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
-    end += shift != 0;
-    if (errno || end == text || *end || text[0] == '-' || (shift && value >> (64 - shift))) {
+    uint64_t value;
+    if (bw_number_parse(text, &value) && (bw_size_parse(text, &value) || strpbrk(text, "Tt"))) {
         bw_tool_usage(args->tool, "%s: '%s' is not a number", args->option, text);
         args->failed = true;
         return 0;
     }
-    return value << shift;
+    return value;
 }
 
 uint32_t bw_args_count(struct bw_args *args, uint32_t least, uint32_t most)
@@ -111,20 +128,18 @@ void bw_args_triple(struct bw_args *args, uint32_t triple[3])
 {
     const char *text = bw_args_value(args), *at = text;
     for (int i = 0; i < 3 && !args->failed; i++) {
-        char *end;
+        uint64_t value;
         triple[i] = 1;
         if (i && !*at)
             continue;
-        errno = 0;
-        unsigned long long value = strtoull(at, &end, 0);
-        if (*at < '0' || *at > '9' || errno || !value || value > UINT32_MAX ||
-            (*end && (*end != ',' || i == 2 || !end[1]))) {
+        if (bw_number_take(&at, &value) || !value || value > UINT32_MAX ||
+            (*at && (*at != ',' || i == 2 || !at[1]))) {
             bw_tool_usage(args->tool, "%s: '%s' is not X,Y,Z, each from 1 to 4294967295", args->option, text);
             args->failed = true;
             return;
         }
         triple[i] = (uint32_t)value;
-        at = end + (*end == ',');
+        at += *at == ',';
     }
 }
 
@@ -172,6 +187,12 @@ int bw_tool_fail(const struct bw_err *err)
     default:
         return BW_TOOL_FAILED;
     }
+}
+
+int bw_tool_arch_fail(const struct bw_err *err)
+{
+    int status = bw_tool_fail(err);
+    return err->code == -ENOTSUP ? BW_TOOL_USAGE : status;
 }
 
 char *bw_tool_json_text(struct cJSON *document, bool pretty)

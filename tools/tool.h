@@ -36,7 +36,12 @@ enum bw_tool_exit {
  *   if (args.failed) return BW_TOOL_USAGE;
  *
  * "--name=value" and "--name value" are the same; "--" ends the options. `--json` and `--help` are handled
- * inside. */
+ * inside. An option that is given twice is refused, except those that `several` lists. */
+enum {
+    BW_ARGS_NAME_BYTES = 32, /* what is longer is no option */
+    BW_ARGS_SEEN_MAX = 32,   /* twice as many as any subcommand has */
+};
+
 struct bw_args {
     const char *tool;
     int argc, at;
@@ -44,8 +49,11 @@ struct bw_args {
     const char *positional; /* the current argument when it is not an option */
     const char *option;     /* "--kind" */
     const char *inline_value;
+    const char *several; /* "--shape --input": what may stand more than once; NULL: nothing */
     bool json, options_ended, failed, help;
-    char name[32];
+    char name[BW_ARGS_NAME_BYTES];
+    char seen[BW_ARGS_SEEN_MAX][BW_ARGS_NAME_BYTES];
+    uint32_t seen_count;
 };
 
 struct bw_args bw_args_begin(const char *tool, int argc, char **argv);
@@ -62,11 +70,15 @@ uint32_t bw_args_count(struct bw_args *args, uint32_t least, uint32_t most);
 /* "X,Y,Z" or "X" or "X,Y": what is missing is 1; numbers from 1 to 2^32 - 1. */
 void bw_args_triple(struct bw_args *args, uint32_t triple[3]);
 void bw_args_unknown(struct bw_args *args);
+/* Whether the word is among those, with spaces between them; NULL has none. */
+bool bw_words_have(const char *words, const char *word);
 /* What a tool returns when args.failed or args.help. */
 int bw_args_exit(const struct bw_args *args);
 
 /* Prints the error's line to standard error and gives the exit code that fits it. */
 int bw_tool_fail(const struct bw_err *err);
+/* The same where --arch is looked up: a name that is none (-ENOTSUP) is wrong usage. */
+int bw_tool_arch_fail(const struct bw_err *err);
 /* Prints a usage mistake. Returns BW_TOOL_USAGE. */
 int bw_tool_usage(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A context configured from the environment; the device to use: option, BW_DEV, or the default with its

@@ -87,7 +87,7 @@ int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_
 enum bw_buffer_flags {
     BW_BUFFER_DEVICE = 0,     /* device memory; CPU access only through bw_buffer_read/write */
     BW_BUFFER_HOST = 1,       /* host memory that the device can address, mapped for the CPU */
-    BW_BUFFER_UNCACHED = 2,   /* with HOST: not cached by the device (signals, rings) */
+    BW_BUFFER_UNCACHED = 2,   /* with HOST only (-EINVAL): not cached by the device (signals, rings) */
     BW_BUFFER_EXECUTABLE = 4, /* may hold machine code */
 };
 

@@ -49,13 +49,13 @@ check 0 '' bench gemm -e 1 --repeats 1
 says '^host:0 +f16 +1 '
 check 0 '' bench copy -e 100 --repeats 1
 says '^host:0 +memory +100 '
-check 1 'sizes are at most 65536' bench gemm -b 9223372036854775808
+check 2 'sizes are at most 65536' bench gemm -b 9223372036854775808
 
 check 0 '' bench all2all -b 64 -e 64 -n 1 -g 3
 says '^# rank  2: host:2'
 check 0 '' bench all2all -b 64 -e 64 -n 1 -g 2 --devices 'mockkfd+amd@gfx1100*4,cu=2,vram=64M'
 says '^# rank  1: mockkfd'
-check 1 '-g 3: 2 devices' bench all2all -g 3 --devices host:0,host:1
+check 2 '-g 3: 2 devices' bench all2all -g 3 --devices host:0,host:1
 check 2 'from 1 to 64' bench allreduce -g 65
 # As nccl-tests users type it: sizes per rank, factors or steps, letters in either case.
 check 0 '' bench all2all -b 4K -e 64k -f 4 -w 0 -n 3
@@ -71,7 +71,7 @@ check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*3,cu=2,vram=64M' -b 1000
 says '"count": *33333'
 checks=$((checks + 1))
 [ "$(grep -c '<rect' "$work/pairs.svg")" = 10 ] && [ "$(tail -n 1 "$work/pairs.svg")" = '</svg>' ] || complain "$last" 'a picture of 9 cells' "$(cat "$work/pairs.svg")"
-check 1 "type 'string'.*bfloat16" bench all2all -d string
+check 2 "type 'string'.*bfloat16" bench all2all -d string
 check 1 'no/where' bench all2all -b 64 -e 64 -n 1 --plot "$work/no/where.svg"
 check 2 'from 1 to' bench all2all -n 0
 # The schedule, timed on a model: presets by name and by what fits, files, and what is none.
@@ -89,7 +89,7 @@ says '"model": *null'
 echo '{"gpus": 2' >"$work/cut.json"
 check 1 'cut.json: not JSON at offset' bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model "$work/cut.json"
 check 1 "no topology 'tpu'.*8xMI300X" bench all2all --devices "$boxes" -b 64K -e 64K -n 1 --model tpu
-check 1 'model is for mock GPUs' bench all2all -b 64K -e 64K -n 1 --model 8xMI300X
+check 2 'model is for mock GPUs' bench all2all -b 64K -e 64K -n 1 --model 8xMI300X
 check 3 'there are' bench all2all --devices 'mockkfd+amd@gfx90a*2'
 
 # All-reduce, by every strategy; what travels is asked for; what is wrong is refused by name.
@@ -103,8 +103,8 @@ for op in prod min max avg; do
 done
 check 0 '' bench allreduce -b 1K -e 1K -w 0 -n 1 --transport bfloat16 --devices 'mockkfd+amd@gfx1100*4,cu=2,vram=64M'
 says '^# Modelled on 8xRX7900XTX'
-check 1 "o: 'mean'.*sum, prod, min, max, avg" bench allreduce -o mean
-check 1 "strategy: 'star'.*naive, ring, direct, tree" bench allreduce --strategy star
+check 2 "o: 'mean'.*sum, prod, min, max, avg" bench allreduce -o mean
+check 2 "strategy: 'star'.*naive, ring, direct, tree" bench allreduce --strategy star
 check 1 'i32 does not travel as f16' bench allreduce -b 64 -e 64 -d int32 --transport half
 check 1 'averages of i64' bench allreduce -b 64 -e 64 -d int64 -o avg
 check 1 'rank 1 is of another family' bench allreduce -b 64 -e 64 --devices host:0,mockkfd+amd@gfx1100

@@ -20,7 +20,7 @@ says 'DISPATCH_DIRECT'
 says 'COPY_LINEAR'
 check 0 '' compile "$digits" --arch host --dump queues
 says 'KERNEL .* groups'
-check 1 "architecture 'gfx1'.*known: .*gfx1100" compile "$digits" --arch gfx1
+check 2 "architecture 'gfx1'.*known: .*gfx1100" compile "$digits" --arch gfx1
 check 2 "is free" compile "$source_dir/tests/cli/models/relu.onnx" --arch gfx1100
 check 0 '' compile "$source_dir/tests/cli/models/relu.onnx" --arch gfx1100 --shape x=2x3
 check 1 'ENOENT' compile none.onnx --arch gfx1100

@@ -47,9 +47,9 @@ BW_MOCK_FAULTS=$esc hostile 2 '.' run "$models/relu.onnx" --shape x=1x1
 hostile 2 '.' mock --fault "mec:$esc" -- devices
 hostile 2 '.' mock --gpu "$esc" -- devices
 hostile 127 '\\x1b' mock -- "$work/$esc"
-hostile 1 'gfx\\x1b' asm --arch "gfx$esc" "$models/relu.onnx" -o "$work/none.o"
-hostile 1 'gfx\\x1b' disasm --arch "gfx$esc" "$models/relu.onnx"
-hostile 1 'gfx\\x1b' compile "$models/relu.onnx" --shape x=1x1 --arch "gfx$esc"
+hostile 2 'gfx\\x1b' asm --arch "gfx$esc" "$models/relu.onnx" -o "$work/none.o"
+hostile 2 'gfx\\x1b' disasm --arch "gfx$esc" "$models/relu.onnx"
+hostile 2 'gfx\\x1b' compile "$models/relu.onnx" --shape x=1x1 --arch "gfx$esc"
 hostile 2 '\\x1b' compile "$models/relu.onnx" --arch gfx1100 --dump "$esc"
 hostile 2 '\\x1b' decode --kind "$esc"
 hostile 2 '\\x1b' launch x.o --grid "$esc" --block 1

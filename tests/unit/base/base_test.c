@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/bits.h"
 #include "base/map.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -159,7 +160,75 @@ static void text_that_does_not_fit_says_so(void)
     BW_STR(text, "...");
 }
 
-BW_TEST_MAIN("base", {"err_line_names_everything", err_line_names_everything},
+static void numbers_are_read_strictly(void)
+{
+    static const struct {
+        const char *text;
+        int code, size_code, integer_code;
+        uint64_t value;
+    } rows[] = {
+        {"0", 0, 0, 0, 0},
+        {"5", 0, 0, 0, 5},
+        {"010", 0, 0, 0, 10}, /* never octal */
+        {"0x1f", 0, -EINVAL, 0, 31},
+        {"9223372036854775807", 0, 0, 0, INT64_MAX},
+        {"18446744073709551615", 0, 0, -ERANGE, UINT64_MAX},
+        {"18446744073709551616", -ERANGE, -ERANGE, -ERANGE, 0},
+        {"0x10000000000000000", -ERANGE, -EINVAL, -ERANGE, 0},
+        {"2k", -EINVAL, 0, -EINVAL, 2048},
+        {"3T", -EINVAL, 0, -EINVAL, 3ull << 40},
+        {"16777216T", -EINVAL, -ERANGE, -EINVAL, 0},
+        {"2KB", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"K", -EINVAL, -EINVAL, -EINVAL, 0},
+        {" 5", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"\t5", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"5 ", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"+5", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"--5", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"- 5", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"-+5", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"0x", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"0x+5", -EINVAL, -EINVAL, -EINVAL, 0},
+        {"5e3", -EINVAL, -EINVAL, -EINVAL, 0},
+    };
+    for (size_t i = 0; i < BW_COUNT_OF(rows); i++) {
+        uint64_t value = 77, size = 77;
+        int64_t integer = 77;
+        BW_EQ(bw_number_parse(rows[i].text, &value), rows[i].code);
+        BW_EQ(value, rows[i].code ? 77 : rows[i].value);
+        BW_EQ(bw_size_parse(rows[i].text, &size), rows[i].size_code);
+        BW_EQ(size, rows[i].size_code ? 77 : rows[i].value);
+        BW_EQ(bw_integer_parse(rows[i].text, &integer), rows[i].integer_code);
+        BW_EQ(integer, rows[i].integer_code ? 77 : (int64_t)rows[i].value);
+    }
+    int64_t integer = 0;
+    BW_EQ(bw_integer_parse("-9223372036854775808", &integer), 0);
+    BW_EQ(integer, INT64_MIN);
+    BW_EQ(bw_integer_parse("-9223372036854775809", &integer), -ERANGE);
+    const char *at = "3x0x4"; /* a shape: no hexadecimal in it */
+    uint64_t size;
+    BW_EQ(bw_number_take(&at, &size), 0);
+    BW_STR(at, "x0x4");
+    at++;
+    BW_EQ(bw_number_take(&at, &size), 0);
+    BW_STR(at, "x4");
+    static const char *const not_real[] = {"", " 1", "+1", "x", "1e999"};
+    for (size_t i = 0; i < BW_COUNT_OF(not_real); i++) {
+        double real;
+        at = not_real[i];
+        BW_TRUE(bw_real_take(&at, &real) < 0);
+        BW_TRUE(at == not_real[i]);
+    }
+    double real = 0;
+    at = "-1.5e-3,";
+    BW_EQ(bw_real_take(&at, &real), 0);
+    BW_TRUE(real == -1.5e-3);
+    BW_STR(at, ",");
+}
+
+BW_TEST_MAIN("base", {"numbers_are_read_strictly", numbers_are_read_strictly},
+             {"err_line_names_everything", err_line_names_everything},
              {"err_text_is_cut_not_overrun", err_text_is_cut_not_overrun},
              {"arena_memory_is_zero_aligned_and_disjoint", arena_memory_is_zero_aligned_and_disjoint},
              {"map_agrees_with_a_plain_table", map_agrees_with_a_plain_table},

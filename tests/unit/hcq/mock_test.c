@@ -86,6 +86,24 @@ static void timelines_roll_over_on_two_gpus(void)
     }
 }
 
+static void uncached_memory_is_the_hosts(void)
+{
+    static const uint32_t alone[] = {BW_BUFFER_UNCACHED, BW_BUFFER_UNCACHED | BW_BUFFER_EXECUTABLE};
+    struct machine machine;
+    if (!machine_open(&machine, RIG_THREADED, 1, 64 << 20, 0))
+        return;
+    struct rig *rig = &machine.rig;
+    struct bw_buffer *buffer = NULL;
+    for (int i = 0; i < 2; i++) {
+        BW_EQ(bw_buffer_create(rig->devices[0], 64, alone[i], &buffer, &rig->err), -EINVAL);
+        BW_STR(rig->err.what, "buffer with BW_BUFFER_UNCACHED in device memory");
+    }
+    buffer = rig_buffer(rig, 0, 64, BW_BUFFER_HOST | BW_BUFFER_UNCACHED);
+    BW_TRUE(bw_buffer_map(buffer) != NULL);
+    bw_buffer_destroy(buffer);
+    machine_close(&machine);
+}
+
 static void a_forked_child_harms_nothing(void)
 {
     struct machine machine;
@@ -158,4 +176,5 @@ static void replays_in_flight_on_the_mock(void)
 BW_TEST_MAIN("hcq on the mock", {"replays_in_flight_on_the_mock", replays_in_flight_on_the_mock},
              {"transfers_of_any_size_and_alignment", transfers_of_any_size_and_alignment},
              {"timelines_roll_over_on_two_gpus", timelines_roll_over_on_two_gpus},
+             {"uncached_memory_is_the_hosts", uncached_memory_is_the_hosts},
              {"a_forked_child_harms_nothing", a_forked_child_harms_nothing})

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "base/number.h"
 #include "iface/name.h"
 #include "tests/check.h"
 #include "tests/seed.h"
@@ -91,6 +92,12 @@ static void bad_names_are_refused_at_their_position(void)
         {"mockkfd+amd@gfx1100*65", -EINVAL, 21, "count"},
         {"mockkfd+amd@gfx1100*", -EINVAL, 21, "count"},
         {"mockkfd+amd@gfx1100,cu=0", -EINVAL, 24, "cu"},
+        {"mockkfd+amd@gfx1100,cu=1,cu=2", -EINVAL, 26, "cu= is given twice"},
+        {"mockkfd+amd@gfx1100,vram=1G,cu=1,vram=1G", -EINVAL, 34, "vram= is given twice"},
+        {"mockkfd+amd@gfx1100,bar=1M,bar=2M", -EINVAL, 28, "bar= is given twice"},
+        {"mockkfd+amd@gfx1100,seed=1,seed=2", -EINVAL, 28, "seed= is given twice"},
+        {"mockkfd+amd@gfx1100,xgmi=1,xgmi=2", -EINVAL, 28, "xgmi= is given twice"},
+        {"mockkfd+amd@gfx1100,cu=+1", -EINVAL, 24, "cu"},
         {"mockkfd+amd@gfx1100,cu=two", -EINVAL, 24, "cu"},
         {"mockkfd+amd@gfx1100,xgmi=0", -EINVAL, 26, "xgmi"},
         {"mockkfd+amd@gfx1100,xgmi=15", -EINVAL, 26, "1 to 14"},

@@ -46,6 +46,14 @@ static void the_grammar(void)
         {"mec:hang,nth=0", "\"nth=0\" is not an option"},
         {"mec:hang,often=3", "\"often=3\" is not an option"},
         {"mec:hang,nth", "\"nth\" is not an option"},
+        {"mec:hang,nth=1,nth=2", "\"nth=2\" is not an option, or given twice"},
+        {"mec:hang,count=1,count=1", "\"count=1\" is not an option, or given twice"},
+        {"mec:hang,gpu=0,gpu=0", "\"gpu=0\" is not an option, or given twice"},
+        {"mec:hang,seed=0,seed=1", "\"seed=1\" is not an option, or given twice"},
+        {"mec:hang,nth= 1", "\"nth= 1\" is not an option"},
+        {"mec:hang,nth=+1", "\"nth=+1\" is not an option"},
+        {"mec:fail=+5", "\"fail=+5\" is not an action"},
+        {"mec:delay= 5", "\"delay= 5\" is not an action"},
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         BW_OK(bw_mock_fault_add(c.sys, good[i], &err), &err);
