@@ -29,21 +29,48 @@ static void close_fixture(struct fixture *fixture, uint64_t leaked)
     bw_sys_destroy(fixture->host);
 }
 
+/* The model: what lives, as intervals. */
+enum { LIVE = 64 };
+struct model {
+    uint64_t begin[LIVE], size_bytes[LIVE]; /* 0: nothing */
+};
+
+/* No range of the model is met, and the whole lies in one reserved piece. */
+static bool range_is_new(const struct model *model, const struct bw_va_space *space, uint64_t begin,
+                         uint64_t size_bytes)
+{
+    bool reserved = false;
+    for (size_t i = 0; i < space->pieces.count; i++) {
+        uint64_t piece = (uint64_t)(uintptr_t)space->pieces.data[i].base;
+        reserved |= begin >= piece && begin + size_bytes <= piece + space->pieces.data[i].size_bytes;
+    }
+    for (int i = 0; i < LIVE; i++) {
+        if (model->begin[i] && begin < model->begin[i] + model->size_bytes[i] &&
+            model->begin[i] < begin + size_bytes)
+            return false;
+    }
+    return reserved;
+}
+
 static void ranges_are_reserved_disjoint_and_usable(void)
 {
     struct fixture f;
     open_fixture(&f, 0, UINT64_MAX);
     struct bw_rng rng = bw_test_rng("va");
-    enum { LIVE = 64 };
-    uint64_t live[LIVE] = {0}, size[LIVE];
-    for (int step = 0; step < 3000; step++) {
+    struct model model = {0};
+    uint64_t *live = model.begin, *size = model.size_bytes;
+    for (int step = 0; step < 1500; step++) {
         int i = (int)bw_rng_below(&rng, LIVE);
         if (live[i]) {
             /* Back to a bare reservation, then back to the space. */
             struct bw_region region;
             struct bw_map_request reserve = {
                 .fd = -1, .size_bytes = size[i], .fixed_address = live[i], .reserve = true};
-            BW_EQ(bw_rd64(&(struct bw_region){(void *)live[i], size[i], 0, NULL, NULL}, 0), live[i]);
+            struct bw_region held = {(void *)live[i], size[i], 0, NULL, NULL};
+            uint64_t damaged = 0;
+            for (uint64_t at = 0; at < size[i]; at += BW_VA_PAGE_BYTES)
+                damaged += bw_rd64(&held, at) != live[i] + at;
+            BW_EQ(damaged, 0);
             BW_EQ(f.sys->ops->map(f.sys, &reserve, &region), 0);
             BW_EQ(bw_va_space_free(&f.space, live[i]), size[i]);
             live[i] = 0;
@@ -51,14 +78,18 @@ static void ranges_are_reserved_disjoint_and_usable(void)
         }
         uint64_t alignment = bw_rng_below(&rng, 4) ? 0 : 2 << 20;
         size[i] = 4096 * (1 + bw_rng_below(&rng, 600));
-        if (!BW_EQ(bw_va_space_alloc(&f.space, size[i], alignment, &live[i]), 0))
+        uint64_t address = 0;
+        if (!BW_EQ(bw_va_space_alloc(&f.space, size[i], alignment, &address), 0) ||
+            !BW_TRUE(range_is_new(&model, &f.space, address, size[i])))
             break;
+        live[i] = address;
         BW_EQ(live[i] % (alignment ? alignment : 4096), 0);
         struct bw_region region;
         struct bw_map_request map = {
             .fd = -1, .size_bytes = size[i], .fixed_address = live[i], .writable = true};
         BW_EQ(f.sys->ops->map(f.sys, &map, &region), 0);
-        bw_wr64(&region, 0, live[i]);
+        for (uint64_t at = 0; at < size[i]; at += BW_VA_PAGE_BYTES)
+            bw_wr64(&region, at, live[i] + at);
     }
     BW_EQ(f.space.pieces.count, 1);
     uint64_t leaked = 0;
