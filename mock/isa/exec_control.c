@@ -132,11 +132,11 @@ HANDLER(x_S_SENDMSG_RTN_B64)
     STEP;
 }
 
-/* uop->a: status, b: reason, imm: pc. */
+/* uop->a: status, b: reason, imm: pc, d: how much behind it could be fetched. */
 HANDLER(x_FAULT)
 {
     bool is_fetch = uop->a == BW_ISA_MEMORY_FAULT;
-    return bw_wave_fault(wave, uop, (enum bw_isa_status)uop->a, is_fetch ? uop->imm : 0,
+    return bw_wave_fault(wave, uop, (enum bw_isa_status)uop->a, is_fetch ? uop->imm + (uint64_t)uop->d : 0,
                          is_fetch ? BW_ISA_EXECUTE : 0, 0);
 }
 

@@ -12,7 +12,8 @@ struct found { /* an instruction that control flow reaches */
     uint64_t pc;
     uint8_t bytes; /* 0: none here */
     bool unmapped;
-    bool far; /* farther from the entry than a uop can say */
+    uint8_t available; /* bytes, with unmapped */
+    bool far;          /* farther from the entry than a uop can say */
     struct bw_inst inst;
 };
 
@@ -122,6 +123,7 @@ static void visit(struct discovery *d, uint64_t pc)
         found->far = distance != (int32_t)distance;
         unsigned bytes = found->far ? 0 : bw_gfx11_decode(code, sizeof code, &found->inst);
         found->unmapped = available < 4 || bytes > available; /* its beginning is mapped, its end not */
+        found->available = (uint8_t)available;
         if (found->unmapped)
             bytes = 0;
         found->bytes = (uint8_t)bytes;
@@ -212,7 +214,10 @@ static void emit_found(struct emission *e, size_t i)
         uop->a = found->unmapped ? BW_ISA_MEMORY_FAULT
                  : found->far    ? BW_ISA_UNSUPPORTED
                                  : BW_ISA_ILLEGAL_INSTRUCTION;
-        uop->b = found->far ? BW_REASON_DISTANCE : BW_REASON_ENCODING;
+        uop->b = found->far                            ? BW_REASON_DISTANCE
+                 : found->unmapped && found->available ? BW_REASON_CUT
+                                                       : BW_REASON_ENCODING;
+        uop->d = found->unmapped ? found->available : 0;
         uop->imm = found->pc;
         t->ordinal++;
         return;

@@ -36,6 +36,7 @@ enum bw_fault_reason {
     BW_REASON_OPERAND,    /* nor with this operand */
     BW_REASON_VGPR_COUNT, /* a register beyond what the dispatch allocated */
     BW_REASON_ENCODING,   /* no instruction */
+    BW_REASON_CUT,        /* its beginning can be fetched, the rest not */
     BW_REASON_PAIR,       /* VOPD in wave64, or two registers of one bank */
     BW_REASON_DISTANCE,   /* code more than 2 GiB from the kernel's entry */
 };

@@ -41,13 +41,15 @@ static const char *reason_text(unsigned reason)
         return "code too far from the kernel's entry: ";
     case BW_REASON_VGPR_COUNT:
         return "VGPR beyond those allocated: ";
+    case BW_REASON_CUT:
+        return "the rest of an instruction is not there: ";
     default:
         return "";
     }
 }
 
 /* The instruction at pc as text; empty when it cannot be read. */
-static void describe(struct bw_worker *worker, uint64_t pc, const char *prefix, char *text, size_t text_bytes)
+static void describe(struct bw_worker *worker, uint64_t pc, unsigned reason, char *text, size_t text_bytes)
 {
     uint64_t start, valid;
     const void *code = worker->memory.resolve(worker->memory.user, pc, BW_ISA_EXECUTE, &start, &valid);
@@ -60,9 +62,9 @@ static void describe(struct bw_worker *worker, uint64_t pc, const char *prefix, 
     else if (valid >= 4) {
         uint32_t word;
         memcpy(&word, code, 4);
-        bw_text_add(&line, "no instruction: 0x%08x", word);
+        bw_text_add(&line, "%s0x%08x", reason == BW_REASON_CUT ? "" : "no instruction: ", word);
     }
-    bw_text_fit(text, text_bytes, "%s%s", prefix, bw_text_string(&line));
+    bw_text_fit(text, text_bytes, "%s%s", reason_text(reason), bw_text_string(&line));
     bw_text_free(&line);
 }
 
@@ -77,7 +79,7 @@ const struct bw_uop *bw_wave_fault(struct bw_wave *wave, const struct bw_uop *uo
     fault->va = va;
     fault->access = access;
     fault->lane = lane;
-    describe(wave->worker, fault->pc, is_fault_uop ? reason_text((unsigned)uop->b) : "", fault->text,
+    describe(wave->worker, fault->pc, is_fault_uop ? (unsigned)uop->b : BW_REASON_NONE, fault->text,
              sizeof fault->text);
     wave->resume = uop;
     wave->stop = BW_WAVE_FAULT;

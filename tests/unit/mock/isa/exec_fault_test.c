@@ -368,8 +368,12 @@ static void test_code_mapped_later(void)
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         code_bytes = steps[i].mapped_bytes;
         BW_EQ(exec_run(&machine), steps[i].status);
-        if (steps[i].status != BW_ISA_DONE)
-            BW_EQ(machine.result.pc, EXEC_BASE + steps[i].pc);
+        if (steps[i].status == BW_ISA_DONE)
+            continue;
+        BW_EQ(machine.result.pc, EXEC_BASE + steps[i].pc);
+        BW_EQ(machine.result.va, EXEC_BASE + steps[i].mapped_bytes); /* what is missing of an instruction */
+        if (steps[i].mapped_bytes == 8)
+            BW_STR(machine.result.text, "the rest of an instruction is not there: 0xbe8400ff");
     }
     exec_machine_free(&machine);
 }
