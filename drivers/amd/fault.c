@@ -74,10 +74,32 @@ static bool describe_aperture(const struct bw_amd_device *device, uint64_t va, c
     return false;
 }
 
+/* Code is no buffer that anybody knows of: into it, or past its end in the page that is fetched ahead of it.
+ */
+static bool describe_code(struct bw_amd_device *device, uint64_t va, char *text, size_t size)
+{
+    bool found = false;
+    pthread_mutex_lock(&device->lock);
+    for (const struct bw_amd_program *program = device->programs; program && !found;
+         program = program->next) {
+        uint64_t offset = va - program->memory.gpu_va, code_bytes = program->memory.size_bytes;
+        found = offset < code_bytes + BW_AMD_PAGE_BYTES;
+        bool inside = offset < code_bytes;
+        if (found)
+            snprintf(text, size, "%" PRIu64 " bytes %s the code of %s%s",
+                     inside ? offset : offset - code_bytes, inside ? "into" : "past the end of",
+                     program->kernel_count ? program->kernels[0].base.info.name : "a program",
+                     program->kernel_count > 1 ? " and others" : "");
+    }
+    pthread_mutex_unlock(&device->lock);
+    return found;
+}
+
+/* device->lock is not held. */
 static void describe_address(struct bw_amd_device *device, uint64_t va, char *text, size_t size)
 {
     text[0] = 0;
-    if (describe_aperture(device, va, text, size))
+    if (describe_aperture(device, va, text, size) || describe_code(device, va, text, size))
         return;
     if (device->base.describer.describe)
         device->base.describer.describe(device->base.describer.user, va, text, (uint32_t)size);

@@ -66,31 +66,12 @@
 	ds_add_u32 v0, v0
 	endkernel odd_lds, 64
 
-	kernel before_scratch
-	scratch_store_b32 off, v0, off offset:-4
-	endkernel before_scratch
-
-	kernel flat_lds                         ; has less of it
-	s_mov_b64 s[2:3], src_shared_base
-	v_mov_b32_e32 v2, 0x10000
-	v_mov_b32_e32 v3, s3
-	flat_store_b32 v[2:3], v0
-	endkernel flat_lds, 64
-
 	kernel across_end                       ; begins in a buffer of 64 KiB, ends outside
 	s_load_b64 s[2:3], s[0:1], null
 	v_mov_b32_e32 v0, 0xfff8
 	s_waitcnt lgkmcnt(0)
 	global_store_b128 v0, v[0:3], s[2:3]
 	endkernel across_end
-
-	kernel read_across_end
-	s_load_b64 s[2:3], s[0:1], null
-	v_mov_b32_e32 v0, 0xfffe
-	s_waitcnt lgkmcnt(0)
-	global_load_b32 v1, v0, s[2:3]
-	s_waitcnt vmcnt(0)
-	endkernel read_across_end
 
 	kernel into_buffer                      ; goes on where no code is
 	s_load_b64 s[2:3], s[0:1], null
@@ -126,10 +107,7 @@ amdhsa.kernels:
   - { .name: beyond_scratch, .symbol: beyond_scratch.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: illegal, .symbol: illegal.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: odd_lds, .symbol: odd_lds.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 64, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
-  - { .name: flat_lds, .symbol: flat_lds.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 64, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
-  - { .name: before_scratch, .symbol: before_scratch.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: across_end, .symbol: across_end.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
-  - { .name: read_across_end, .symbol: read_across_end.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: into_buffer, .symbol: into_buffer.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: trapped, .symbol: trapped.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 4, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }
   - { .name: registers, .symbol: registers.kd, .kernarg_segment_size: 8, .kernarg_segment_align: 8, .group_segment_fixed_size: 0, .private_segment_fixed_size: 0, .wavefront_size: 32, .sgpr_count: 18, .vgpr_count: 256, .max_flat_workgroup_size: 1024, .args: [ { .name: p, .offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global } ] }

@@ -42,13 +42,9 @@ run 4 'compute queue 0, kernel illegal: illegal instruction: no instruction: 0xf
 run 4 'by kernel past_end at pc 0x18 of past_end, group' past_end --arg buf:64K
 # The page that is missing, not the one in which the access began.
 run 4 'kernel across_end: memory fault at 0x[0-9a-f]+000 .not mapped.: observed 0 bytes past the end of a 65536-byte buffer at .*pc 0x14 of across_end, group .0, 0, 0. wave 0 lane 0: of 16 bytes from 0x[0-9a-f]+ff8 on: global_store_b128' across_end --arg buf:64K
-run 4 'kernel read_across_end: memory fault at 0x[0-9a-f]+000 .not mapped.: observed 0 bytes past the end of a 65536-byte buffer at .*: of 4 bytes from 0x[0-9a-f]+ffe on: global_load_b32' read_across_end --arg buf:64K
 run 4 'kernel odd_lds: misaligned LDS access at 0x6: ds_add_u32 v0, v0 .EIO.\. mec queue 0: kernel odd_lds at pc 0x4 of odd_lds' odd_lds --arg buf:64K
 run 4 'kernel into_buffer: memory fault at 0x[0-9a-f]+ .not permitted.: observed 0 bytes into a 65536-byte buffer.*fetch of' into_buffer --arg buf:64K
 run 1 'kernel registers: a group of 32 waves of 32 with 264 vector registers each: expected at most 20 waves .4 SIMDs of 1536 registers, 5 waves on each., observed 32 .E2BIG.' registers --arg buf:64K --block 1024
-run 0 '' registers --arg buf:64K --block 640
-run 4 'kernel before_scratch: .* observed 4 bytes before scratch .*: scratch_store_b32 off, v0, off offset:-4$' before_scratch --arg buf:64K
-run 4 'kernel flat_lds: LDS access out of range at 0x[0-9a-f]+: beyond the group.s 512 bytes: flat_store_b32 v.2:3., v0' flat_lds --arg buf:64K
 run 4 'kernel trapped: trap: s_trap 2 .EIO.\. mec queue 0: kernel trapped at pc 0x4 of trapped, group' trapped --arg buf:64K
 run 1 'expected 1, observed 0.*its arguments: 0 p buffer' store_item
 BW_MOCK_FAULTS=doorbell:drop BW_WAIT_MS=500 run 4 \

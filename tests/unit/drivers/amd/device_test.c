@@ -676,6 +676,24 @@ static void faults_name_queue_kernel_and_buffer(void)
     BW_STR(line, "amd fake+amd@gfx1100: compute queue 0, kernel vector_add: hardware exception: observed "
                  "reset type 1, cause 2 "
                  "(EIO)");
+    /* Code and apertures are no buffers that the describer knows of. */
+    const struct bw_iface_memory *code = &((struct bw_amd_program *)f.program)->memory;
+    f.fake.base.properties.scratch_aperture = 1ull << 49;
+    const struct {
+        uint64_t va;
+        const char *observed;
+    } places[] = {
+        {code->gpu_va + 2048, "2048 bytes into the code of vector_add and others"},
+        {code->gpu_va + code->size_bytes, "0 bytes past the end of the code of vector_add and others"},
+        {(1ull << 49) + 100, "100 bytes into scratch"},
+        {(1ull << 49) - 4, "4 bytes before scratch"},
+    };
+    for (size_t i = 0; i < BW_COUNT_OF(places); i++) {
+        BW_OK(f.ops->reset(f.device, &f.err), &f.err);
+        f.fake.fault = (struct bw_fault){.kind = BW_FAULT_MEMORY, .va = places[i].va};
+        BW_EQ(f.ops->query_fault(f.device, &f.err), -EIO);
+        BW_STR(f.err.observed, places[i].observed);
+    }
     bw_encoder_free(&e);
     f.ops->free(f.device, &memory);
     f.ops->free(f.device, &signal);

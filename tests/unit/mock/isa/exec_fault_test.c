@@ -259,6 +259,7 @@ static void test_flat_lds_outside(void)
     BW_EQ(exec_run(&machine), BW_ISA_LDS_OUT_OF_RANGE);
     BW_EQ(machine.result.lane, 16);
     BW_EQ(machine.result.va, machine.dispatch.shared_aperture + 64);
+    BW_STR(machine.result.text, "beyond the group's 64 bytes: flat_load_b32 v2, v[0:1]");
     exec_machine_free(&machine);
 }
 
