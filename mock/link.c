@@ -54,6 +54,7 @@ static int mirror_make(struct bw_mock_mapping *mapping)
     if (mirror == MAP_FAILED)
         return -errno;
     mapping->host = mapping->mirror = mirror;
+    mapping->pool = NULL;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 
@@ -65,14 +66,45 @@ int bw_mock_pool_take(struct bw_mock_pool *pool, uint64_t size, uint64_t *offset
     return -ENOMEM;
 }
 
+static void punch(const struct bw_mock_pool *pool, uint64_t offset, uint64_t size)
+{
+    while (fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size) &&
+           errno == EINTR)
+        ;
+}
+
+static uint64_t offset_of(const struct bw_mock_pool *pool, const uint8_t *host)
+{
+    assert(host >= pool->host && host < pool->host + pool->span);
+    return pool->base + (uint64_t)(host - pool->host);
+}
+
+bool bw_mock_pool_is_hole(const struct bw_mock_pool *pool, const uint8_t *host, uint64_t size)
+{
+    uint64_t offset = offset_of(pool, host);
+    off_t data = lseek(pool->fd, (off_t)offset, SEEK_DATA); /* nobody uses the position that this sets */
+    return data < 0 ? errno == ENXIO : (uint64_t)data >= offset + size;
+}
+
+void bw_mock_pool_clear(const struct bw_mock_pool *pool, uint8_t *host, uint64_t size)
+{
+    uint64_t offset = offset_of(pool, host), end = offset + size;
+    uint64_t first = bw_align_up(offset, BW_MOCK_PAGE), last = bw_align_down(end, BW_MOCK_PAGE);
+    if (first >= last) {
+        memset(host, 0, size);
+        return;
+    }
+    memset(host, 0, first - offset);
+    punch(pool, first, last - first);
+    memset(host + (last - offset), 0, end - last);
+}
+
 void bw_mock_pool_give(struct bw_mock_pool *pool, uint64_t offset, uint64_t size)
 {
     assert(offset >= pool->base && offset + size <= pool->base + pool->span && size <= pool->used);
     pool->used -= size;
     /* System memory must come back zeroed, as the kernel gives it out. */
-    while (fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size) &&
-           errno == EINTR)
-        ;
+    punch(pool, offset, size);
     size_t i = 0;
     while (i < pool->free.count && pool->free.data[i].offset < offset)
         i++;

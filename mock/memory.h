@@ -4,6 +4,7 @@
 #ifndef BW_MOCK_MEMORY_H
 #define BW_MOCK_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -34,6 +35,12 @@ void bw_mock_pool_close(struct bw_mock_pool *pool);
 int bw_mock_pool_take(struct bw_mock_pool *pool, uint64_t size, uint64_t *offset);
 /* Gives them back and their pages to the system. */
 void bw_mock_pool_give(struct bw_mock_pool *pool, uint64_t offset, uint64_t size);
+
+/* No page backs [host, host + size), memory of the pool: it reads as zeros. Any thread. */
+bool bw_mock_pool_is_hole(const struct bw_mock_pool *pool, const uint8_t *host, uint64_t size);
+/* Makes [host, host + size), memory of the pool, zero, and gives its whole pages to the system. Any thread.
+ */
+void bw_mock_pool_clear(const struct bw_mock_pool *pool, uint8_t *host, uint64_t size);
 
 static inline uint8_t *bw_mock_pool_host(const struct bw_mock_pool *pool, uint64_t offset)
 {

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "mock/memory.h"
+
 enum { COPY_CHUNK = 1 << 20 }; /* longest copy under the lock, so that an unmap never waits long */
 
 int bw_mock_space_init(struct bw_mock_space *space)
@@ -233,16 +235,30 @@ int bw_mock_space_write(struct bw_mock_space *space, uint64_t va, const void *da
     return 0;
 }
 
+/* Memory that was never written is not given pages by being copied, or copied to: a copy of gigabytes of it
+ * is as cheap as it is on a machine that has them. Short copies are not worth the asking. */
+static bool copy_hole(const struct bw_mock_space *space, uint64_t dst, uint64_t src, uint8_t *to,
+                      const uint8_t *from, uint64_t size)
+{
+    const struct bw_mock_pool *target = holder(space, dst)->pool, *source = holder(space, src)->pool;
+    if (size < COPY_CHUNK || !target || !source || !bw_mock_pool_is_hole(source, from, size))
+        return false;
+    bw_mock_pool_clear(target, to, size);
+    return true;
+}
+
 int bw_mock_space_copy(struct bw_mock_space *space, uint64_t dst, uint64_t src, uint64_t size,
                        struct bw_mock_violation *violation)
 {
     while (size) {
-        uint64_t part = size < COPY_CHUNK ? size : COPY_CHUNK;
+        /* Whole chunks of the source: reading memory through a mapping gives it pages. */
+        uint64_t part = COPY_CHUNK - src % COPY_CHUNK;
+        part = size < part ? size : part;
         pthread_rwlock_rdlock(&space->lock);
         const uint8_t *from = reach(space, src, BW_MOCK_READ, &part, violation);
         uint8_t *to = from ? reach(space, dst, BW_MOCK_WRITE, &part, violation) : NULL;
         DEVICE_BEGIN();
-        if (to)
+        if (to && !copy_hole(space, dst, src, to, from, part))
             memmove(to, from, part);
         DEVICE_END();
         pthread_rwlock_unlock(&space->lock);

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 
 struct bw_mock_buffer;
+struct bw_mock_pool;
 
 /* Same values as the emulator's enum bw_isa_access. */
 enum bw_mock_access {
@@ -27,7 +28,8 @@ struct bw_mock_mapping {
     uint32_t access; /* enum bw_mock_access bits */
     uint32_t queues; /* how many queues hold their ring, pointers or save area here */
     struct bw_mock_buffer *buffer;
-    uint32_t peer;   /* VRAM of another GPU: its index plus 1 */
+    const struct bw_mock_pool *pool; /* whose memory host is; NULL: memory of the client's, or a mirror */
+    uint32_t peer;                   /* VRAM of another GPU: its index plus 1 */
     uint8_t *mirror; /* of a window that leads nowhere: what is there instead; owned by the mapping */
 };
 
@@ -70,6 +72,7 @@ int bw_mock_space_read(struct bw_mock_space *space, uint64_t va, void *data, uin
                        struct bw_mock_violation *violation);
 int bw_mock_space_write(struct bw_mock_space *space, uint64_t va, const void *data, uint64_t size,
                         struct bw_mock_violation *violation);
+/* Memory of a pool that was never written stays without pages on both sides. */
 int bw_mock_space_copy(struct bw_mock_space *space, uint64_t dst, uint64_t src, uint64_t size,
                        struct bw_mock_violation *violation);
 /* Repeats the low unit bytes (1, 2 or 4) of value; size is a multiple of unit. */

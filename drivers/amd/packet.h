@@ -40,8 +40,8 @@ enum bw_amd_tail {
 enum bw_amd_packet_generation {
     BW_AMD_PM4_COHER = 1, /* gfx9: CP_COHER_CNTL, TC_* actions */
     BW_AMD_PM4_GCR = 2,   /* gfx10 and later: GCR_CNTL */
-    BW_AMD_SDMA_4 = 4,    /* gfx9: 22-bit counts */
-    BW_AMD_SDMA_5 = 8,    /* SDMA 5, 6, 7: 30-bit counts, cache policies */
+    BW_AMD_SDMA_4 = 4,    /* gfx9 */
+    BW_AMD_SDMA_5 = 8,    /* SDMA 5, 6, 7: cache policies */
 };
 
 struct bw_amd_packet {

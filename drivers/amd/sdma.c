@@ -10,9 +10,12 @@ enum { FENCE_MTYPE_UNCACHED = 3, POLL_INTERVAL = 10, POLL_RETRY_FOREVER = 0xfff,
 
 uint64_t bw_amd_sdma_copy_bytes_max(uint32_t generation)
 {
-    uint32_t bits =
-        generation == BW_AMD_SDMA_4 ? BW_AMD_SDMA_COPY_LINEAR_V4_COUNT : BW_AMD_SDMA_COPY_LINEAR_COUNT;
-    return (uint64_t)bw_amd_bits_max(bits) + 1; /* the field holds bytes - 1 */
+    return generation == BW_AMD_SDMA_4 ? BW_AMD_SDMA_4_COPY_BYTES_MAX : BW_AMD_SDMA_5_COPY_BYTES_MAX;
+}
+
+uint64_t bw_amd_sdma_fill_bytes_max(uint32_t generation)
+{
+    return generation == BW_AMD_SDMA_4 ? BW_AMD_SDMA_4_FILL_BYTES_MAX : BW_AMD_SDMA_5_FILL_BYTES_MAX;
 }
 
 void bw_amd_sdma_copy_linear(struct bw_encoder *encoder, uint32_t generation, struct bw_operand target,
@@ -30,7 +33,7 @@ void bw_amd_sdma_copy_linear(struct bw_encoder *encoder, uint32_t generation, st
 void bw_amd_sdma_const_fill(struct bw_encoder *encoder, uint32_t generation, struct bw_operand target,
                             uint32_t word, uint64_t size_bytes)
 {
-    assert(size_bytes >= 4 && size_bytes % 4 == 0 && size_bytes <= bw_amd_sdma_copy_bytes_max(generation));
+    assert(size_bytes >= 4 && size_bytes % 4 == 0 && size_bytes <= bw_amd_sdma_fill_bytes_max(generation));
     struct bw_amd_emit emit;
     bw_amd_emit_begin(&emit, BW_AMD_SDMA_OP_CONST_FILL, BW_AMD_SDMA_WORDS_CONST_FILL);
     bw_amd_emit_put(&emit, BW_AMD_SDMA_CONST_FILL_FILLSIZE, FILL_SIZE_WORD);

@@ -37,13 +37,22 @@ enum {
     BW_AMD_SDMA_IB_RING_OFFSET_WORDS = BW_AMD_SDMA_IB_ALIGNMENT_WORDS - BW_AMD_SDMA_IB_PACKET_WORDS,
 
     BW_AMD_SDMA_FUNC_GREATER_OR_EQUAL = 5, /* POLL_REGMEM.FUNC counts as PM4's WAIT_REG_MEM */
+    /* Linux amdgpu, copy_max_bytes and fill_max_bytes of sdma_v6_0.c and sdma_v7_0.c: 1 << 30, what the 30
+     * bits of bytes - 1 can say. SDMA 4: 1 << 22 (sdma_v4_0.c and, until 6.17, sdma_v4_4_2.c). Later kernels
+     * let 4.4 copy 1 << 30 as well; what every one of them has always sent is the safer figure for engines
+     * that nobody here has seen. */
+    BW_AMD_SDMA_4_COPY_BYTES_MAX = 1 << 22,
+    BW_AMD_SDMA_5_COPY_BYTES_MAX = 1 << 30,
+    BW_AMD_SDMA_4_FILL_BYTES_MAX = 1 << 22,
+    BW_AMD_SDMA_5_FILL_BYTES_MAX = 1 << 30,
     BW_AMD_SDMA_WRITE_WORDS_MAX = 1 << 20, /* WRITE_LINEAR.COUNT is 20 bits, less one */
 };
 
-/* The most bytes of one COPY_LINEAR or CONST_FILL. */
+/* The most bytes of one COPY_LINEAR, of one CONST_FILL. */
 uint64_t bw_amd_sdma_copy_bytes_max(uint32_t generation);
+uint64_t bw_amd_sdma_fill_bytes_max(uint32_t generation);
 
-/* Builders; generation is BW_AMD_SDMA_4 or BW_AMD_SDMA_5. Sizes in 1..copy_bytes_max. */
+/* Builders; generation is BW_AMD_SDMA_4 or BW_AMD_SDMA_5. Sizes in 1..copy_bytes_max, fill_bytes_max. */
 void bw_amd_sdma_copy_linear(struct bw_encoder *encoder, uint32_t generation, struct bw_operand target,
                              struct bw_operand source, uint64_t size_bytes);
 /* Fills with the repeated word; address and size are multiples of 4. */

@@ -1,7 +1,9 @@
 /* SDMA packets as one table; expanded by sdma.h (field constants) and sdma_table.c (decoder rows).
  *
  * Sources: Linux drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h (SDMA 4) and sdma_v6_0_0_pkt_open.h (SDMA
- * 5 to 7). COND_EXE, ATOMIC and GCR_REQ, which no builder makes, are there for the decoder.
+ * 5 to 7). The counts of COPY_LINEAR and CONST_FILL have 22 bits in the former; SDMA 4.4, which every gfx9
+ * row of the device table has, reads 30 (sdma_v4_0.c, sdma_v4_4_buffer_funcs). COND_EXE, ATOMIC and GCR_REQ,
+ * which no builder makes, are there for the decoder.
  *
  * BW_AMD_SDMA_PACKETS(P): P(symbol, name, opcode, sub_opcode, generations, words, tail).
  * BW_AMD_SDMA_FIELDS_<symbol>(F): F(symbol, field, word, low, high); opcode [7:0] and sub-opcode [15:8] of
@@ -55,7 +57,7 @@
     F(COPY_LINEAR_V4, ENCRYPT, 0, 16, 16)    \
     F(COPY_LINEAR_V4, TMZ, 0, 18, 18)        \
     F(COPY_LINEAR_V4, BROADCAST, 0, 27, 27)  \
-    F(COPY_LINEAR_V4, COUNT, 1, 0, 21)       \
+    F(COPY_LINEAR_V4, COUNT, 1, 0, 29)       \
     F(COPY_LINEAR_V4, DST_SW, 2, 16, 17)     \
     F(COPY_LINEAR_V4, SRC_SW, 2, 24, 25)     \
     BW_AMD_SDMA_FIELDS_COPY_ADDRESSES(F, COPY_LINEAR_V4)
@@ -164,7 +166,7 @@
 
 #define BW_AMD_SDMA_FIELDS_CONST_FILL_V4(F)                \
     BW_AMD_SDMA_FIELDS_CONST_FILL_TARGET(F, CONST_FILL_V4) \
-    F(CONST_FILL_V4, COUNT, 4, 0, 21)
+    F(CONST_FILL_V4, COUNT, 4, 0, 29)
 
 #define BW_AMD_SDMA_FIELDS_TIMESTAMP_GET_GLOBAL(F)   \
     F(TIMESTAMP_GET_GLOBAL, L2_POLICY, 0, 24, 25)    \

@@ -20,6 +20,7 @@ struct bw_mock_sdma {
     uint8_t families;
     uint8_t count; /* words, or the fixed part of a packet whose length is in it */
     uint32_t reserved[BW_MOCK_SDMA_CHECKED_WORDS];
+    uint32_t bytes_max; /* that one packet copies or fills; 0: it does neither */
     enum bw_mock_queue_progress (*run)(struct bw_mock_sdma_packet *packet);
 };
 

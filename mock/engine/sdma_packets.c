@@ -25,13 +25,16 @@ enum bw_mock_queue_progress bw_mock_sdma_gcr(struct bw_mock_sdma_packet *packet)
     return BW_MOCK_QUEUE_MOVED; /* no caches in this model */
 }
 
+static enum bw_mock_queue_progress fail_size(struct bw_mock_sdma_packet *packet, uint64_t size)
+{
+    return bw_mock_sdma_fail(packet, "%llu bytes, at most %u", (unsigned long long)size,
+                             packet->kind->bytes_max);
+}
+
 enum bw_mock_queue_progress bw_mock_sdma_copy_linear(struct bw_mock_sdma_packet *packet)
 {
     enum { ENCRYPT_TMZ = 0x00050000, BACKWARDS = 1 << 25, BROADCAST = 1 << 27, SWAPS = 0x03030000 };
-    /* The last 255 bytes of what the field could say are not copied right (Mesa, SDMA_V5_2_COPY_MAX_BYTES and
-     * SDMA_V2_0_COPY_MAX_BYTES); a driver stays below. */
-    bool gfx9 = bw_mock_family(packet->queue->context->gpu->chip) == BW_MOCK_GFX9;
-    uint64_t most = gfx9 ? 0x3fff00 : 0x3fffff00, size = packet->words[1] + 1ull;
+    uint64_t size = packet->words[1] + 1ull;
     struct bw_mock_violation violation;
     if (packet->words[0] & (ENCRYPT_TMZ | BACKWARDS | BROADCAST))
         return bw_mock_sdma_fail(packet,
@@ -39,9 +42,8 @@ enum bw_mock_queue_progress bw_mock_sdma_copy_linear(struct bw_mock_sdma_packet 
                                  packet->words[0]);
     if (packet->words[2] & SWAPS)
         return bw_mock_sdma_fail(packet, "byte swapping (0x%08x)", packet->words[2]);
-    if (size > most)
-        return bw_mock_sdma_fail(packet, "%llu bytes, at most %llu", (unsigned long long)size,
-                                 (unsigned long long)most);
+    if (size > packet->kind->bytes_max)
+        return fail_size(packet, size);
     enum bw_mock_queue_progress progress;
     if (!bw_mock_link_passes(packet->queue, address(packet->words + 3), &progress) ||
         !bw_mock_link_passes(packet->queue, address(packet->words + 5), &progress))
@@ -201,6 +203,8 @@ enum bw_mock_queue_progress bw_mock_sdma_const_fill(struct bw_mock_sdma_packet *
      * ROCr (words - 1) * 4 (sdma_v6_0.c emit_fill_buffer; amd_blit_sdma.cpp BuildFillCommand). */
     uint64_t va = address(packet->words + 1), size = ((uint64_t)(packet->words[4] >> unit_log) + 1)
                                                      << unit_log;
+    if (size > packet->kind->bytes_max)
+        return fail_size(packet, size);
     if (va % unit)
         return bw_mock_sdma_fail(packet, "address 0x%llx is not aligned to %u bytes", (unsigned long long)va,
                                  unit);

@@ -257,8 +257,12 @@ static int map_one(struct bw_mock_buffer *buffer, struct bw_mock_context *contex
         access |= BW_MOCK_WRITE | BW_MOCK_ATOMIC;
     if (buffer->flags & MOCK_KFD_ALLOC_EXECUTABLE)
         access |= BW_MOCK_EXECUTE;
-    struct bw_mock_mapping mapping = {
-        .va = buffer->va, .size = buffer->size, .host = buffer->host, .access = access, .buffer = buffer};
+    struct bw_mock_mapping mapping = {.va = buffer->va,
+                                      .size = buffer->size,
+                                      .host = buffer->host,
+                                      .access = access,
+                                      .buffer = buffer,
+                                      .pool = buffer->pool};
     int rc = buffer->flags & MOCK_KFD_ALLOC_VRAM ? bw_mock_link_map(context, buffer->gpu, &mapping) : 0;
     if (rc)
         return rc;

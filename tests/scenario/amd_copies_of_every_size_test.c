@@ -1,5 +1,6 @@
 /* Goal (S5): copies of zero bytes and odd bytes at unaligned offsets on either side: bytes equal, neighbours
- * untouched, packets = ceil(bytes / maximum). Around the maximum and 2^32: unit.drivers.amd.device. */
+ * untouched, packets = ceil(bytes / maximum); the same around the maximum, around 2^32 and beyond, in VRAM
+ * that is mostly empty, of which the mock copies what was written. */
 #include "base/bits.h"
 #include "base/rng.h"
 #include "tests/scenario/amd_mock.h"
@@ -67,30 +68,51 @@ static void small_copies_at_every_alignment(void)
     amd_mock_close(&mock);
 }
 
-/* Half a GiB into VRAM and back, at odd addresses. Copies past one packet are cut in unit.drivers.amd.device:
- * moving gigabytes here would only measure the host. */
-static void copies_at_far_offsets(void)
+/* Marks at both ends of each packet and the byte before and after the copy, through a page of host memory. */
+static void large_copies(void)
 {
-    enum { MARK = 16 };
+    enum { ODD = 5, MARKS_MAX = 16 };
+    const uint64_t max = 1ull << 30, span = 6 * max;
+    const uint64_t sizes[] = {max - 1,     max,     max + 1,     2 * max,
+                              4 * max - 1, 4 * max, 4 * max + 1, 4 * max + max / 2 + 3};
     struct amd_mock mock;
-    struct bw_memory vram, host;
-    uint64_t span_bytes = AMD_MOCK_VRAM_BYTES / 2 + 4096;
-    if (amd_mock_open(&mock, 0)) {
-        BW_OK(mock.ops->alloc(mock.device, span_bytes, BW_BUFFER_DEVICE, &vram, &mock.err), &mock.err);
+    struct bw_memory source, target, host;
+    if (amd_mock_open_with(&mock, 0, 2 * span + (64 << 20))) {
+        BW_EQ(mock.device->caps.copy_bytes_max, max);
+        BW_OK(mock.ops->alloc(mock.device, span, BW_BUFFER_DEVICE, &source, &mock.err), &mock.err);
+        BW_OK(mock.ops->alloc(mock.device, span, BW_BUFFER_DEVICE, &target, &mock.err), &mock.err);
         BW_OK(mock.ops->alloc(mock.device, 4096, BW_BUFFER_HOST, &host, &mock.err), &mock.err);
         uint8_t *bytes = (uint8_t *)host.cpu.base;
-        for (int i = 0; i < MARK; i++)
-            bytes[i] = (uint8_t)(0xa0 + i);
-        uint64_t number = 0, far = span_bytes - 100;
-        run_copy(&mock, vram.address + far, host.address, MARK, ++number);
-        run_copy(&mock, vram.address + 3, vram.address + far - 5, MARK + 5, ++number);
-        run_copy(&mock, host.address + 100, vram.address + 3, MARK + 5, ++number);
-        BW_BYTES(bytes + 105, bytes, MARK);
-        mock.ops->free(mock.device, &vram);
+        uint64_t number = 0;
+        for (size_t s = 0; s < BW_COUNT_OF(sizes); s++) {
+            uint64_t marks[MARKS_MAX], count = 0;
+            for (uint64_t at = 0; at < sizes[s]; at += max) {
+                marks[count++] = at;
+                marks[count++] = (sizes[s] - at < max ? sizes[s] : at + max) - 1;
+            }
+            bytes[0] = 0xee;
+            run_copy(&mock, target.address + ODD - 1, host.address, 1, ++number);
+            run_copy(&mock, target.address + ODD + sizes[s], host.address, 1, ++number);
+            for (uint64_t i = 0; i < count; i++) {
+                bytes[0] = (uint8_t)(16 * s + i + 1);
+                run_copy(&mock, source.address + marks[i], host.address, 1, ++number);
+            }
+            run_copy(&mock, target.address + ODD, source.address, sizes[s], ++number);
+            for (uint64_t i = 0; i < count; i++) {
+                run_copy(&mock, host.address + 1, target.address + ODD + marks[i], 1, ++number);
+                run_copy(&mock, host.address + 2, source.address + marks[i], 1, ++number);
+                BW_EQ(bytes[1], bytes[2]);
+            }
+            run_copy(&mock, host.address + 3, target.address + ODD - 1, 1, ++number);
+            run_copy(&mock, host.address + 4, target.address + ODD + sizes[s], 1, ++number);
+            BW_EQ(bytes[3] | bytes[4] << 8, 0xeeee);
+        }
+        mock.ops->free(mock.device, &source);
+        mock.ops->free(mock.device, &target);
         mock.ops->free(mock.device, &host);
     }
     amd_mock_close(&mock);
 }
 
 BW_TEST_MAIN("amd copies of every size", {"small_copies_at_every_alignment", small_copies_at_every_alignment},
-             {"copies_at_far_offsets", copies_at_far_offsets})
+             {"large_copies", large_copies})

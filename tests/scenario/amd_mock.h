@@ -27,14 +27,11 @@ struct amd_mock {
 enum { AMD_MOCK_COMMAND_BYTES = 1 << 20, AMD_MOCK_SIGNAL_STRIDE = 64, AMD_MOCK_VRAM_BYTES = 1 << 30 };
 static const uint64_t amd_mock_deadline_ns = 20000000000;
 
-static inline bool amd_mock_open(struct amd_mock *mock, uint32_t ring_bytes)
+static inline bool amd_mock_open_with(struct amd_mock *mock, uint32_t ring_bytes, uint64_t vram_bytes)
 {
     memset(mock, 0, sizeof *mock);
-    struct bw_mock_config config = {.size = sizeof config,
-                                    .arch = "gfx1100",
-                                    .cu_count = 4,
-                                    .vram_bytes = AMD_MOCK_VRAM_BYTES,
-                                    .threads = 1};
+    struct bw_mock_config config = {
+        .size = sizeof config, .arch = "gfx1100", .cu_count = 4, .vram_bytes = vram_bytes, .threads = 1};
     struct bw_iface *iface;
     if (!BW_OK(bw_mock_kfd_create(&config, &mock->sys, &mock->err), &mock->err))
         return false;
@@ -60,6 +57,11 @@ static inline bool amd_mock_open(struct amd_mock *mock, uint32_t ring_bytes)
            BW_OK(mock->ops->alloc(mock->device, 4096, BW_BUFFER_HOST | BW_BUFFER_UNCACHED, &mock->signals,
                                   &mock->err),
                  &mock->err);
+}
+
+static inline bool amd_mock_open(struct amd_mock *mock, uint32_t ring_bytes)
+{
+    return amd_mock_open_with(mock, ring_bytes, AMD_MOCK_VRAM_BYTES);
 }
 
 static inline void amd_mock_close(struct amd_mock *mock)

@@ -1,5 +1,6 @@
 /* Goal: SDMA words are those of the public definitions, the decoder inverts the encoder, and no words upset
  * the printer. */
+#include "base/bits.h"
 #include "drivers/amd/sdma.h"
 
 #include "tests/unit/drivers/amd/packet_check.h"
@@ -69,14 +70,27 @@ static void counts_hold_their_maximum(void)
 {
     struct bw_encoder e = {0};
     struct bw_amd_decoded decoded;
-    BW_EQ(bw_amd_sdma_copy_bytes_max(BW_AMD_SDMA_4), 4 << 20);
-    BW_EQ(bw_amd_sdma_copy_bytes_max(BW_AMD_SDMA_5), 1 << 30);
-    bw_amd_sdma_copy_linear(&e, BW_AMD_SDMA_5, B, A, 1ull << 30);
-    bw_amd_sdma_decode(BW_AMD_SDMA_5, e.words, e.count, &decoded);
-    BW_STR(decoded.problem, "");
-    /* The older engine has no such bits. */
-    bw_amd_sdma_decode(BW_AMD_SDMA_4, e.words, e.count, &decoded);
-    BW_STR(decoded.problem, "reserved bits 0x3fc00000 set in word 1");
+    static const struct {
+        uint32_t generation;
+        uint64_t bytes_max;
+    } rows[] = {{BW_AMD_SDMA_4, 4 << 20}, {BW_AMD_SDMA_5, 1 << 30}};
+    for (size_t i = 0; i < BW_COUNT_OF(rows); i++) {
+        uint32_t generation = rows[i].generation;
+        BW_EQ(bw_amd_sdma_copy_bytes_max(generation), rows[i].bytes_max);
+        BW_EQ(bw_amd_sdma_fill_bytes_max(generation), rows[i].bytes_max);
+        uint64_t first = e.count;
+        bw_amd_sdma_copy_linear(&e, generation, B, A, rows[i].bytes_max);
+        bw_amd_sdma_const_fill(&e, generation, B, 1, rows[i].bytes_max);
+        bw_amd_sdma_decode(generation, e.words + first, e.count - first, &decoded);
+        BW_STR(decoded.problem, "");
+        bw_amd_sdma_decode(generation, e.words + first + 7, e.count - first - 7, &decoded);
+        BW_STR(decoded.problem, "");
+    }
+    /* The field itself ends there. */
+    e.words[BW_AMD_SDMA_WORDS_COPY_LINEAR + BW_AMD_SDMA_WORDS_CONST_FILL + 1] |= 1u << 30;
+    bw_amd_sdma_decode(BW_AMD_SDMA_5, e.words + BW_AMD_SDMA_WORDS_COPY_LINEAR + BW_AMD_SDMA_WORDS_CONST_FILL,
+                       7, &decoded);
+    BW_STR(decoded.problem, "reserved bits 0x40000000 set in word 1");
     bw_encoder_free(&e);
 }
 

@@ -186,6 +186,23 @@ static void sdma_packets_have_the_same_shape(void)
     }
 }
 
+/* The driver's packets are never larger than what the mock takes for the engine's limit. SDMA 4's are
+ * smaller: see BW_AMD_SDMA_4_COPY_BYTES_MAX. */
+static void sdma_limits_are_the_same(void)
+{
+    static const struct {
+        uint32_t generation, family, ratio;
+    } rows[] = {{BW_AMD_SDMA_5, BW_MOCK_GFX11, 1},
+                {BW_AMD_SDMA_5, BW_MOCK_GFX12, 1},
+                {BW_AMD_SDMA_4, BW_MOCK_GFX9, 256}};
+    for (size_t i = 0; i < BW_COUNT_OF(rows); i++) {
+        const struct bw_mock_sdma *copy = bw_mock_sdma_find(BW_AMD_SDMA_OP_COPY_LINEAR, 0, rows[i].family);
+        const struct bw_mock_sdma *fill = bw_mock_sdma_find(BW_AMD_SDMA_OP_CONST_FILL, 0, rows[i].family);
+        BW_EQ(bw_amd_sdma_copy_bytes_max(rows[i].generation) * rows[i].ratio, copy->bytes_max);
+        BW_EQ(bw_amd_sdma_fill_bytes_max(rows[i].generation) * rows[i].ratio, fill->bytes_max);
+    }
+}
+
 /* What the mock executes the decoder prints. */
 static void the_mock_knows_no_packet_more(void)
 {
@@ -227,4 +244,5 @@ BW_TEST_MAIN("amd two readings",
              {"register_fields_exist_on_both_sides", register_fields_exist_on_both_sides},
              {"pm4_packets_have_the_same_shape", pm4_packets_have_the_same_shape},
              {"sdma_packets_have_the_same_shape", sdma_packets_have_the_same_shape},
+             {"sdma_limits_are_the_same", sdma_limits_are_the_same},
              {"the_mock_knows_no_packet_more", the_mock_knows_no_packet_more})
