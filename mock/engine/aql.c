@@ -13,13 +13,6 @@
 
 enum {
     PACKET_BYTES = 64,
-    TYPE_VENDOR = 0,
-    TYPE_INVALID = 1,
-    TYPE_DISPATCH = 2,
-    TYPE_BARRIER_AND = 3,
-    TYPE_BARRIER_OR = 5,
-    VENDOR_PM4_IB = 1,
-    VENDOR_BARRIER_VALUE = 2,
     BARRIER_SIGNALS = 5,
     SCOPE_RESERVED = 3,
     IB_HEADER = (int)0xc0023f00, /* INDIRECT_BUFFER with three words */
@@ -103,7 +96,7 @@ static enum bw_mock_queue_progress complete(struct bw_mock_aql *packet)
     struct bw_mock_queue *queue = packet->queue;
     struct bw_mock_violation violation;
     enum bw_mock_queue_progress progress;
-    uint16_t invalid = TYPE_INVALID;
+    uint16_t invalid = BW_MOCK_AQL_INVALID;
     if (!signal_completion(packet, word64(packet, 56), &progress))
         return progress;
     uint64_t next = queue->read + 1;
@@ -152,9 +145,10 @@ static enum bw_mock_queue_progress barrier_value(struct bw_mock_aql *packet)
     uint64_t signal = word64(packet, 8), value;
     int64_t reference = (int64_t)word64(packet, 16), mask = (int64_t)word64(packet, 24);
     uint32_t condition = packet->words[8];
-    if (!signal || condition > CONDITION_GTE)
-        return fail(packet, "barrier-value with signal 0x%llx, condition %u", (unsigned long long)signal,
-                    condition);
+    if (condition > CONDITION_GTE)
+        return fail(packet, "BARRIER_VALUE: condition %u", condition);
+    if (!signal) /* "a satisfied dependency" */
+        return complete(packet);
     if (!signal_value(packet, signal, &value, &progress))
         return progress;
     int64_t seen = (int64_t)value & mask;
@@ -166,18 +160,13 @@ static enum bw_mock_queue_progress barrier_value(struct bw_mock_aql *packet)
                                      (long long)seen);
 }
 
-static enum bw_mock_queue_progress vendor(struct bw_mock_aql *packet)
+static enum bw_mock_queue_progress pm4_ib(struct bw_mock_aql *packet)
 {
     struct bw_mock_queue *queue = packet->queue;
-    uint32_t format = bw_field(packet->words[0], 16, 23);
     if (queue->vendor_running) {
         queue->vendor_running = false;
         return complete(packet);
     }
-    if (format == VENDOR_BARRIER_VALUE)
-        return barrier_value(packet);
-    if (format != VENDOR_PM4_IB)
-        return fail(packet, "unknown vendor format %u", format);
     if (packet->words[1] != (uint32_t)IB_HEADER || packet->words[5] != IB_REMAINING)
         return fail(packet, "PM4 words 0x%08x ... 0x%08x are no INDIRECT_BUFFER of this format",
                     packet->words[1], packet->words[5]);
@@ -188,29 +177,49 @@ static enum bw_mock_queue_progress vendor(struct bw_mock_aql *packet)
     return progress;
 }
 
+static enum bw_mock_queue_progress dispatch(struct bw_mock_aql *packet)
+{
+    char why[200];
+    enum bw_mock_queue_progress progress = bw_mock_aql_dispatch(packet, why, sizeof why);
+    if (progress == BW_MOCK_QUEUE_STOPPED && why[0])
+        return fail(packet, "%s", why);
+    return progress == BW_MOCK_QUEUE_MOVED ? complete(packet) : progress;
+}
+
+static bool check_reserved(struct bw_mock_aql *packet, const struct bw_mock_aql_kind *kind,
+                           enum bw_mock_queue_progress *progress)
+{
+    uint32_t header = packet->words[0];
+    for (uint32_t i = 0; i < BW_MOCK_AQL_WORDS; i++) {
+        if (packet->words[i] & kind->reserved[i]) {
+            *progress = fail(packet, "%s: reserved bits 0x%08x in word %u (0x%08x)", kind->name,
+                             packet->words[i] & kind->reserved[i], i, packet->words[i]);
+            return false;
+        }
+    }
+    if (bw_field(header, 9, 10) != SCOPE_RESERVED && bw_field(header, 11, 12) != SCOPE_RESERVED)
+        return true;
+    *progress = fail(packet, "%s: fence scope 3 in header 0x%04x", kind->name, header & 0xffff);
+    return false;
+}
+
 static enum bw_mock_queue_progress run_packet(struct bw_mock_aql *packet)
 {
-    uint32_t type = bw_field(packet->words[0], 0, 7);
-    if (bw_field(packet->words[0], 9, 10) == SCOPE_RESERVED ||
-        bw_field(packet->words[0], 11, 12) == SCOPE_RESERVED || bw_field(packet->words[0], 13, 15))
-        return fail(packet, "reserved bits in header 0x%04x", packet->words[0] & 0xffff);
     enum bw_mock_queue_progress progress;
+    uint32_t type = bw_field(packet->words[0], 0, 7), format = bw_field(packet->words[0], 16, 23);
+    const struct bw_mock_aql_kind *kind = bw_mock_aql_find(type, format);
+    if (!kind)
+        return type == BW_MOCK_AQL_VENDOR ? fail(packet, "unknown vendor format %u", format)
+                                          : fail(packet, "unknown type %u", type);
+    if (!check_reserved(packet, kind, &progress))
+        return progress;
     switch (type) {
-    case TYPE_VENDOR:
-        return vendor(packet);
-    case TYPE_DISPATCH: {
-        char why[200];
-        progress = bw_mock_aql_dispatch(packet, why, sizeof why);
-        if (progress == BW_MOCK_QUEUE_STOPPED && why[0])
-            return fail(packet, "%s", why);
-        return progress == BW_MOCK_QUEUE_MOVED ? complete(packet) : progress;
-    }
-    case TYPE_BARRIER_AND:
-        return barrier(packet, true);
-    case TYPE_BARRIER_OR:
-        return barrier(packet, false);
+    case BW_MOCK_AQL_DISPATCH:
+        return dispatch(packet);
+    case BW_MOCK_AQL_VENDOR:
+        return format == BW_MOCK_AQL_FORMAT_PM4_IB ? pm4_ib(packet) : barrier_value(packet);
     default:
-        return fail(packet, "unknown type %u", type);
+        return barrier(packet, type == BW_MOCK_AQL_BARRIER_AND);
     }
 }
 
@@ -248,7 +257,7 @@ enum bw_mock_queue_progress bw_mock_aql_step(struct bw_mock_queue *queue)
     /* The header last written makes a packet valid: it is read first, with acquire. */
     if (bw_mock_space_read(&queue->context->space, slot_va(queue), packet.words, 4, &violation))
         return fault(&packet, &violation);
-    if (bw_field(packet.words[0], 0, 7) == TYPE_INVALID)
+    if (bw_field(packet.words[0], 0, 7) == BW_MOCK_AQL_INVALID)
         return bw_mock_queue_block(queue, "AQL packet %llu: its header is not written yet",
                                    (unsigned long long)queue->read);
     if (bw_mock_space_read(&queue->context->space, slot_va(queue) + 4, packet.words + 1, PACKET_BYTES - 4,

@@ -91,9 +91,8 @@ static bool set_grid(struct state *state, struct bw_isa_dispatch *dispatch)
     uint32_t dimensions = bw_field(words[0], 16, 17);
     const uint32_t group[3] = {bw_field(words[1], 0, 15), bw_field(words[1], 16, 31),
                                bw_field(words[2], 0, 15)};
-    if (!dimensions || bw_field(words[0], 18, 31) || bw_field(words[2], 16, 31)) {
-        snprintf(state->why, state->why_size, "setup 0x%04x, reserved 0x%04x", words[0] >> 16,
-                 words[2] >> 16);
+    if (!dimensions) {
+        snprintf(state->why, state->why_size, "KERNEL_DISPATCH: a grid of 0 dimensions");
         return false;
     }
     for (uint32_t i = 0; i < 3; i++) {
@@ -186,6 +185,8 @@ enum bw_mock_queue_progress bw_mock_aql_dispatch(struct bw_mock_aql *packet, cha
                  (unsigned long long)bw_mock_address(packet->words + 8));
         return BW_MOCK_QUEUE_STOPPED;
     }
+    if (!set_grid(&state, dispatch))
+        return BW_MOCK_QUEUE_STOPPED;
     if (!read_structures(&state, &progress))
         return progress;
     dispatch->entry_va = state.descriptor_va + (uint64_t)state.descriptor.entry_offset;
@@ -193,7 +194,7 @@ enum bw_mock_queue_progress bw_mock_aql_dispatch(struct bw_mock_aql *packet, cha
     dispatch->rsrc2 = state.descriptor.rsrc2;
     dispatch->rsrc3 = state.descriptor.rsrc3;
     dispatch->wave_size = state.descriptor.properties & PROPERTY_WAVE32 ? 32 : 64;
-    if (!set_grid(&state, dispatch) || !set_memory(&state, &launch) || !set_user_sgprs(&state, dispatch) ||
+    if (!set_memory(&state, &launch) || !set_user_sgprs(&state, dispatch) ||
         bw_mock_launch_refused(packet->queue->context->gpu, &launch, why, why_size))
         return BW_MOCK_QUEUE_STOPPED;
     return bw_mock_launch_run(packet->queue, &launch);

@@ -1,4 +1,5 @@
 /* CREATE_QUEUE and its kin: what the kernel refuses, and AQL queues. */
+#include "mock/engine/aql.h"
 #include "tests/unit/mock/client.h"
 
 static bool error_is(struct client *c, const char *text)
@@ -263,7 +264,11 @@ static void aql_errors_are_named(void)
         uint32_t words[16];
     } wrongs[] = {
         {"AQL packet 0: unknown type 4", {4 | HEADER_SYSTEM}},
-        {"AQL packet 0: reserved bits in header", {3 | 3 << 9}},
+        {"AQL packet 0: BARRIER_AND: fence scope 3 in header", {3 | 3 << 9}},
+        {"AQL packet 0: BARRIER_OR: fence scope 3 in header", {5 | 3 << 11}},
+        {"AQL packet 0: BARRIER_VALUE: condition 4", {0 | HEADER_SYSTEM | 2u << 16, 0, 1, 0, 0, 0, 0, 0, 4}},
+        {"AQL packet 0: KERNEL_DISPATCH: a grid of 0 dimensions",
+         {2 | HEADER_SYSTEM, 1 | 1u << 16, 1, 1, 1, 1, 0, 0, 0x1000}},
         {"AQL packet 0: unknown vendor format 9", {0 | HEADER_SYSTEM | 9u << 16}},
         {"AQL packet 0: kernel object 0x0", {2 | HEADER_SYSTEM | 1u << 16, 1 | 1u << 16, 1, 1, 1, 1}},
         {"are no INDIRECT_BUFFER of this format", {0 | HEADER_SYSTEM | 1u << 16, 0xc0033f00}},
@@ -285,9 +290,81 @@ static void aql_errors_are_named(void)
     client_close(&a.c);
 }
 
+/* HSA's "reserved, must be 0", by the bits of its structures (hsa.h, hsa_ext_amd.h): every one is in the
+ * table, and one of each word is seen to be refused. */
+static void reserved_bits_of_aql_are_refused(void)
+{
+    enum { RANGES_MAX = 4 };
+    static const struct {
+        const char *name;
+        uint32_t type, format;
+        struct {
+            uint32_t first_bit, count;
+        } ranges[RANGES_MAX];
+    } kinds[] = {
+        {"KERNEL_DISPATCH", 2, 1, {{13, 3}, {18, 14}, {10 * 8, 16}}},
+        {"BARRIER_AND", 3, 0, {{13, 3}, {16, 16}, {4 * 8, 32}, {48 * 8, 64}}},
+        {"BARRIER_OR", 5, 0, {{13, 3}, {16, 16}, {4 * 8, 32}, {48 * 8, 64}}},
+        {"PM4_IB", 0, 1, {{13, 3}, {24, 8}, {24 * 8, 256}}},
+        {"BARRIER_VALUE", 0, 2, {{13, 3}, {24, 8}, {4 * 8, 32}, {36 * 8, 160}}},
+    };
+    size_t count = sizeof kinds / sizeof kinds[0];
+    BW_TRUE(bw_mock_aql_at(count - 1) && !bw_mock_aql_at(count));
+    for (size_t k = 0; k < count; k++) {
+        const struct bw_mock_aql_kind *kind = bw_mock_aql_find(kinds[k].type, kinds[k].format);
+        uint32_t reserved[16] = {0}, header = kinds[k].type | kinds[k].format << 16;
+        for (size_t r = 0; r < RANGES_MAX; r++)
+            for (uint32_t i = 0; i < kinds[k].ranges[r].count; i++)
+                reserved[(kinds[k].ranges[r].first_bit + i) / 32] |=
+                    1u << (kinds[k].ranges[r].first_bit + i) % 32;
+        BW_STR(kind->name, kinds[k].name);
+        BW_BYTES(kind->reserved, reserved, sizeof reserved);
+        for (uint32_t word = 0; word < 16; word++) {
+            uint32_t packet[16] = {header}, bit = 1u << 31;
+            char error[96];
+            struct aql a;
+            while (bit && !(reserved[word] & bit))
+                bit >>= 1;
+            if (!bit || !open_aql(&a))
+                continue;
+            packet[word] |= bit;
+            snprintf(error, sizeof error, "AQL packet 0: %s: reserved bits 0x%08x in word %u", kind->name,
+                     bit, word);
+            put_aql(&a, packet);
+            wait_error(&a.c, error);
+            client_close(&a.c);
+        }
+    }
+}
+
+/* What ROCm's runtimes do with reserved2 of a dispatch, and a barrier-value packet that names no signal. */
+static void what_hardware_takes_is_taken(void)
+{
+    struct aql a;
+    if (!open_aql(&a))
+        return;
+    uint32_t *descriptor = a.code.cpu;
+    memset(descriptor, 0, 64);
+    descriptor[4] = 256;              /* entry offset */
+    descriptor[12] = 0xf0u << 12;     /* rsrc1 */
+    descriptor[14] = 0x400;           /* wave32 */
+    descriptor[256 / 4] = 0xbfb00000; /* s_endpgm */
+    uint64_t first = make_signal(&a, 0, 1), second = make_signal(&a, 64, 1);
+    put_aql(&a, (const uint32_t[16]){2 | HEADER_SYSTEM | 1u << 16, 32 | 1u << 16, 1, 32, 1, 1, 0, 0,
+                                     lo(a.code.va), hi(a.code.va), 0, 0, 0x89abcdef, 0x1234567, lo(first),
+                                     hi(first)});
+    BW_TRUE(wait_word(&a.c, signal_value(&a, 0), 0));
+    put_aql(&a, (const uint32_t[16]){0 | HEADER_SYSTEM | 2u << 16, 0, 0, 0, 5, 0, 0xff, 0, 0, 0, 0, 0, 0, 0,
+                                     lo(second), hi(second)});
+    BW_TRUE(wait_word(&a.c, signal_value(&a, 64), 0));
+    client_close(&a.c);
+}
+
 BW_TEST_MAIN("mock.queue", {"bad queues are refused", bad_queues_are_refused},
              {"ACQUIRE_VM comes first", acquire_vm_comes_first},
              {"SDMA engines share out and run out", sdma_engines_share_out_and_run_out},
              {"a switched-off queue waits", a_switched_off_queue_waits},
              {"AQL runs kernels, barriers and PM4", aql_runs_kernels_barriers_and_pm4},
-             {"AQL errors are named", aql_errors_are_named})
+             {"AQL errors are named", aql_errors_are_named},
+             {"reserved bits of AQL are refused", reserved_bits_of_aql_are_refused},
+             {"what hardware takes is taken", what_hardware_takes_is_taken})
