@@ -5,6 +5,21 @@
 
 #include "base/bits.h"
 
+static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*main)(void *), void *argument)
+{
+    pthread_attr_t own;
+    if (attributes)
+        return -pthread_create(thread, attributes, main, argument);
+    int rc = -pthread_attr_init(&own);
+    if (rc)
+        return rc;
+    rc = -pthread_attr_setstacksize(&own, BW_THREAD_STACK_BYTES);
+    if (!rc)
+        rc = -pthread_create(thread, &own, main, argument);
+    pthread_attr_destroy(&own);
+    return rc;
+}
+
 int bw_thread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*main)(void *),
                      void *argument)
 {
@@ -15,7 +30,7 @@ int bw_thread_create(pthread_t *thread, const pthread_attr_t *attributes, void *
         sigdelset(&blocked, own_faults[i]);
     /* The new thread inherits this mask; a signal that comes meanwhile waits for the old one. */
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    int rc = -pthread_create(thread, attributes, main, argument);
+    int rc = create(thread, attributes, main, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bellwire/mock.h>
+
 #include "base/bits.h"
 #include "hcq/hcq.h"
 
@@ -33,6 +35,18 @@ static void queue_plan(struct bw_hcq_device *device, enum bw_queue_kind kind, ui
     slot_enter(queue, 0, (struct bw_point){device->ctx->config.timeline_start});
 }
 
+/* A mock knows why, where a kernel driver has a number. */
+static void mock_hint(const struct bw_hcq_device *device, struct bw_err *err)
+{
+    static const char call[] = "CREATE_QUEUE: ";
+    char why[sizeof err->hint] = "";
+    if (!device->machine || !err)
+        return;
+    bw_mock_last_error(bw_machine_sys(device->machine), why, sizeof why);
+    if (!strncmp(why, call, sizeof call - 1))
+        bw_err_hint(err, "%s", why + sizeof call - 1);
+}
+
 static int queue_make(struct bw_hcq_queue *queue, struct bw_err *err)
 {
     struct bw_device *device = queue->owner->device;
@@ -40,6 +54,8 @@ static int queue_make(struct bw_hcq_queue *queue, struct bw_err *err)
     int rc = device->ops->queue_create(device, queue->kind, queue->index, &made, err);
     if (!rc)
         __atomic_store_n(&queue->queue, made, __ATOMIC_RELEASE);
+    else
+        mock_hint(queue->owner, err);
     return rc;
 }
 

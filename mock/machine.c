@@ -201,8 +201,16 @@ int bw_mock_step(struct bw_sys *sys)
     return moved;
 }
 
+/* Addresses, not memory: what nobody writes to takes none. */
+static int fail_space(int rc, const char *what, uint64_t bytes, struct bw_err *err)
+{
+    bw_fail(err, rc, "mock", "%s: %.1f GiB of address space", what, (double)bytes / (1 << 30));
+    bw_err_hint(err, "what bounds it: ulimit -v, vm.overcommit_memory = 2");
+    return rc;
+}
+
 static int gpu_open(struct bw_mock *machine, uint32_t index, const struct bw_mock_chip *chip,
-                    const struct bw_mock_config *config)
+                    const struct bw_mock_config *config, struct bw_err *err)
 {
     struct bw_mock_gpu *gpu = &machine->gpus[index];
     gpu->index = index;
@@ -216,10 +224,13 @@ static int gpu_open(struct bw_mock *machine, uint32_t index, const struct bw_moc
     gpu->save = bw_mock_chip_save_sizes(chip, gpu->cu_count);
     gpu->render_fd = memfd_create("bellwire-mock-render", MFD_CLOEXEC);
     if (gpu->render_fd < 0)
-        return -errno;
+        return bw_fail(err, -errno, "mock", "render node of GPU %u", index);
     uint64_t vram = bw_align_up(config->vram_bytes ? config->vram_bytes : chip->vram_bytes, BW_MOCK_PAGE);
     gpu->visible_bytes = config->bar_bytes && config->bar_bytes < vram ? config->bar_bytes : vram;
-    return bw_mock_pool_open(&gpu->vram, machine->memory_fd, (index + 1) * POOL_STRIDE, vram * 2, vram);
+    int rc = bw_mock_pool_open(&gpu->vram, machine->memory_fd, (index + 1) * POOL_STRIDE, vram * 2, vram);
+    char what[32];
+    snprintf(what, sizeof what, "memory of GPU %u", index);
+    return rc ? fail_space(rc, what, vram * 2, err) : 0;
 }
 
 static void gpu_close(struct bw_mock_gpu *gpu)
@@ -281,11 +292,11 @@ static int machine_open(struct bw_mock *machine, const struct bw_mock_chip *chip
         return bw_fail(err, -errno, "mock", "size of the memory file");
     rc = bw_mock_pool_open(&machine->system, machine->memory_fd, 0, SYSTEM_BYTES * 2, SYSTEM_BYTES);
     if (rc)
-        return bw_fail(err, rc, "mock", "system memory");
+        return fail_space(rc, "system memory", SYSTEM_BYTES * 2, err);
     for (uint32_t i = 0; i < machine->gpu_count; i++) {
-        rc = gpu_open(machine, i, chip, config);
+        rc = gpu_open(machine, i, chip, config, err);
         if (rc)
-            return bw_fail(err, rc, "mock", "memory of GPU %u", i);
+            return rc;
     }
     rc = bw_mock_topology_build(machine);
     return rc ? bw_fail(err, rc, "mock", "topology") : 0;

@@ -87,7 +87,7 @@ if(TARGET bellwire-cli)
     add_test(NAME cli.${name} COMMAND bash ${path} $<TARGET_FILE:bellwire-cli> ${PROJECT_SOURCE_DIR}
       $<TARGET_FILE:json_check>)
     set(labels cli)
-    if(name MATCHES "^(arguments|cache|compile|files|help|interrupt|json|launch|mock|output|run|text|usage)$") # dozens of runs each
+    if(name MATCHES "^(arguments|cache|compile|files|help|interrupt|json|launch|limits|mock|output|run|text|usage)$") # dozens of runs each
       list(APPEND labels slow)
     endif()
     set_tests_properties(cli.${name} PROPERTIES LABELS "${labels}" TIMEOUT 300 SKIP_RETURN_CODE 77)

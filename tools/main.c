@@ -1,12 +1,18 @@
 /* bellwire: finds the subcommand, prints help. */
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/bits.h"
 #include "tools/print.h"
 #include "tools/tool.h"
 
-enum { USAGE_COLUMNS = 100, USAGE_INDENT = 15 };
+enum {
+    USAGE_COLUMNS = 100,
+    USAGE_INDENT = 15,
+    STACK_BYTES_MIN = 1 << 20, /* kernels are compiled on the main thread, too, and LLVM recurses over them */
+};
 
 struct command {
     const char *name, *summary, *usage;
@@ -100,12 +106,25 @@ static int program(int argc, char **argv)
     return BW_TOOL_USAGE;
 }
 
+/* Told at once: what has too little ends by a fault, somewhere, without a word. */
+static bool stack_suffices(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES_MIN)
+        return true;
+    bw_print(stderr, "bellwire: a stack of %llu KiB is too small, at least %d are needed: raise ulimit -s\n",
+             (unsigned long long)limit.rlim_cur >> 10, STACK_BYTES_MIN >> 10);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct bw_stdout output;
     struct bw_err err = {0};
     signal(SIGXFSZ,
            SIG_IGN); /* a file past the limit is EFBIG to whoever writes it, and no end of the program */
+    if (!stack_suffices())
+        return BW_TOOL_FAILED;
     bw_stdout_begin(&output);
     int status = program(argc, argv);
     if (bw_stdout_end(&output, &err) && !status)

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bellwire/text.h>
@@ -168,9 +169,27 @@ int bw_tool_usage(const char *tool, const char *format, ...)
     return BW_TOOL_USAGE;
 }
 
-int bw_tool_fail(const struct bw_err *err)
+/* Which limit of this process it may have met, where nothing better is known. */
+static void memory_hint(struct bw_err *err)
+{
+    static const struct {
+        int resource;
+        const char *what;
+    } limits[] = {{RLIMIT_AS, "address space (ulimit -v)"}, {RLIMIT_DATA, "data (ulimit -d)"}};
+    struct rlimit limit;
+    if (err->code != -ENOMEM || err->hint[0])
+        return;
+    for (size_t i = 0; i < BW_COUNT_OF(limits) && !err->hint[0]; i++)
+        if (!getrlimit(limits[i].resource, &limit) && limit.rlim_cur != RLIM_INFINITY)
+            bw_err_hint(err, "this process may have %llu MiB of %s", (unsigned long long)limit.rlim_cur >> 20,
+                        limits[i].what);
+}
+
+int bw_tool_fail(const struct bw_err *failure)
 {
     char line[LINE_BYTES];
+    struct bw_err hinted = *failure, *err = &hinted;
+    memory_hint(err);
     bw_err_format(err, line, sizeof line);
     bw_print(stderr, "bellwire: %s\n", line);
     if (!strcmp(err->subsystem, "file")) /* ENXIO, ETIMEDOUT and the like of a pipe */

@@ -190,7 +190,8 @@ int bw_host_pool_create(struct bw_sys *sys, uint32_t helper_count, uint64_t *pro
     }
     pthread_attr_destroy(&attributes);
     if (rc) {
-        bw_fail(err, rc, "host", "thread %u of %u", pool->helper_count + 1, helper_count);
+        bw_fail(err, rc, "host", "worker thread %u of %u", pool->helper_count + 1, helper_count);
+        bw_err_hint(err, BW_THREAD_LIMITS);
         bw_host_pool_destroy(pool);
         return rc;
     }

@@ -175,7 +175,11 @@ static int queue_start(struct bw_host_queue *queue, struct bw_err *err)
     pthread_attr_setstacksize(&attributes, QUEUE_STACK_BYTES);
     int rc = bw_thread_create(&queue->thread, &attributes, queue_main, queue);
     pthread_attr_destroy(&attributes);
-    return rc ? bw_fail(err, rc, "host", "thread of queue %u", queue->base.index) : 0;
+    if (!rc)
+        return 0;
+    bw_fail(err, rc, "host", "thread of queue %u", queue->base.index);
+    bw_err_hint(err, BW_THREAD_LIMITS);
+    return rc;
 }
 
 int bw_host_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,

@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "base/thread.h"
 #include "mock/engine/dispatch.h"
 
 #include <errno.h>
@@ -343,7 +344,9 @@ enum bw_mock_queue_progress bw_mock_launch_run(struct bw_mock_queue *queue, stru
     if (!atomic_compare_exchange_strong(&gpu->kernel_of, &other, queue))
         return bw_mock_queue_block(queue, "a kernel of another queue has the compute units");
     int rc = open_emulator(queue);
-    if (rc) {
+    if (rc == -EAGAIN) {
+        progress = bw_mock_queue_fail(queue, "no threads for the emulator; " BW_THREAD_LIMITS);
+    } else if (rc) {
         progress = bw_mock_queue_fail(queue, "no emulator for %s (%s)", gpu->chip->arch, strerror(-rc));
     } else if (injection_passes(queue, &progress)) {
         queue->kernel.dispatch = launch->dispatch;

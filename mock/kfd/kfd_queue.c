@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/thread.h"
 #include "mock/engine/queue.h"
 #include "mock/kfd/kfd.h"
 
@@ -173,6 +174,10 @@ static int start_queue(struct bw_mock_queue *queue, const struct mock_kfd_create
     rc = bw_mock_queue_start(queue);
     if (rc)
         hold_buffers(queue, -1);
+    if (rc ==
+        -EAGAIN) /* which the KFD says only of a GPU that is being reset; of memory that it has not, ENOMEM */
+        rc = bw_mock_refuse(process->machine, -ENOMEM, "CREATE_QUEUE: no thread for %s; " BW_THREAD_LIMITS,
+                            queue->name);
     return rc;
 }
 
