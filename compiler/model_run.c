@@ -4,9 +4,11 @@
 #include <assert.h>
 #include <bellwire/graph.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "compiler/plan.h"
 
@@ -305,6 +307,28 @@ static int outputs_export(struct import *import, struct bw_value *outputs, struc
     return rc;
 }
 
+/* Outputs are memory of the machine whatever computes them: one that is larger than all of it is refused
+ * before anything is computed. */
+static int outputs_fit(struct import *import, struct bw_err *err)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    uint64_t memory_bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+    for (uint32_t i = 0; i < import->model->output_count; i++) {
+        const struct bw_onnx_value *value = import->outputs[i];
+        uint64_t size_bytes = 0;
+        char what[160];
+        if (value->kind != BW_VALUE_ARRAY || value->host ||
+            (!__builtin_mul_overflow((uint64_t)value->elements, bw_dtype_bytes(value->dtype), &size_bytes) &&
+             size_bytes <= memory_bytes))
+            continue;
+        snprintf(what, sizeof what, "its output takes %llu bytes, this machine has %llu",
+                 (unsigned long long)size_bytes, (unsigned long long)memory_bytes);
+        import->session.err = err;
+        return bw_onnx_output_fail(&import->session, i, -ENOMEM, what);
+    }
+    return 0;
+}
+
 /* ---- making an entry of an import ---- */
 
 /* Only arrays that are computed, fixed or handed through can be replayed. */
@@ -325,8 +349,10 @@ static int output_row(struct import *import, struct bw_model_entry *entry, uint3
     row->value =
         (struct bw_value){.kind = BW_VALUE_ARRAY, .array = {.dtype = value->dtype, .rank = value->rank}};
     memcpy(row->value.array.dims, value->dims, value->rank * sizeof value->dims[0]);
-    bool is_fixed =
-        value->fixed || (!value->host && bw_tensor_is_constant(import->session.graph, value->tensor));
+    /* Large constants that are not there yet are computed like what depends on inputs: once, where they go.
+     */
+    bool is_fixed = value->fixed || (!value->host && value->elements <= BW_ONNX_FOLD_ELEMENTS_MAX &&
+                                     bw_tensor_is_constant(import->session.graph, value->tensor));
     if (is_fixed) {
         bool dynamic = false;
         int rc = bw_onnx_value_realize(&import->session, value, &dynamic);
@@ -482,6 +508,8 @@ static int run_fresh(struct bw_model *model, struct bw_device *device, const str
     double start = seconds_now();
     int rc = import_run(&import, model, device, inputs, true, err);
     model->stats.import_seconds = seconds_now() - start;
+    if (!rc)
+        rc = outputs_fit(&import, err);
     if (!rc && can_keep(&import)) {
         rc = entry_make(&import, device, inputs, &entry, err);
         if (!rc && device && entry->tensor_count)

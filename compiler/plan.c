@@ -100,6 +100,21 @@ static int buffer_create(struct bw_plan *plan, uint64_t size_bytes, bool host, s
                             host ? BW_BUFFER_HOST : BW_BUFFER_DEVICE, buffer, err);
 }
 
+/* What takes most of the memory that could not be had. */
+static void name_largest(const struct bw_plan *plan, bool constants, struct bw_err *err)
+{
+    const struct bw_schedule_buffer *largest = NULL;
+    for (size_t i = 0; i < plan->schedule->buffers.count; i++) {
+        const struct bw_schedule_buffer *buffer = &plan->schedule->buffers.data[i];
+        if (is_constant(plan, (uint32_t)i) == constants && plan->places[i].size_bytes &&
+            (!largest || buffer_bytes(buffer) > buffer_bytes(largest)))
+            largest = buffer;
+    }
+    if (largest)
+        bw_err_prefix(err, "%s, with one of %lld elements of %s: ", constants ? "constants" : "tensors",
+                      (long long)largest->elements, bw_dtype_name(largest->dtype));
+}
+
 static int place_buffers(struct bw_plan *plan, struct bw_err *err)
 {
     size_t count = plan->schedule->buffers.count;
@@ -123,10 +138,10 @@ static int place_buffers(struct bw_plan *plan, struct bw_err *err)
     }
     uint64_t arena_bytes = rc ? 0 : bw_plan_place(moving, moving_count);
     rc = rc || arena_bytes == UINT64_MAX ? bw_fail(err, -ENOMEM, "plan", "%zu buffers", count) : 0;
-    if (!rc)
-        rc = buffer_create(plan, constant_bytes, plan->unified, &plan->constants, err);
-    if (!rc)
-        rc = buffer_create(plan, arena_bytes, plan->unified, &plan->arena, err);
+    if (!rc && (rc = buffer_create(plan, constant_bytes, plan->unified, &plan->constants, err)))
+        name_largest(plan, true, err);
+    if (!rc && (rc = buffer_create(plan, arena_bytes, plan->unified, &plan->arena, err)))
+        name_largest(plan, false, err);
     for (uint32_t i = 0; i < count && !rc; i++)
         plan->places[i].buffer = is_constant(plan, i) ? plan->constants : plan->arena;
     for (uint32_t i = 0; i < moving_count && !rc; i++)

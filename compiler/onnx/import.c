@@ -255,3 +255,16 @@ int bw_onnx_session_import(struct bw_onnx_session *session, struct bw_onnx_value
     }
     return run_scope(session, &scope, outputs);
 }
+
+int bw_onnx_output_fail(struct bw_onnx_session *session, uint32_t output, int code, const char *what)
+{
+    const struct bw_onnx_graph *graph = &session->proto->graph;
+    for (uint32_t n = graph->node_count; n-- > 0;)
+        for (uint32_t i = 0; i < graph->nodes[n].output_count; i++)
+            if (graph->nodes[n].outputs[i] == graph->outputs[output].symbol)
+                return bw_onnx_node_fail(session->proto, &graph->nodes[n],
+                                         bw_onnx_opset_of(&session->proto->opsets, graph->nodes[n].domain, 1),
+                                         session->err, code, what);
+    return bw_fail(session->err, code, "onnx", "output '%s': %s",
+                   bw_onnx_text(session->proto->symbols.data[graph->outputs[output].symbol]).text, what);
+}

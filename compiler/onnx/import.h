@@ -126,6 +126,8 @@ int bw_onnx_session_input(struct bw_onnx_session *session, const struct bw_value
 /* Imports the main graph: inputs by graph input, outputs by graph output. */
 int bw_onnx_session_import(struct bw_onnx_session *session, struct bw_onnx_value *const *inputs,
                            struct bw_onnx_value **outputs);
+/* Fails with the node that makes an output of the main graph. */
+int bw_onnx_output_fail(struct bw_onnx_session *session, uint32_t output, int code, const char *what);
 /* Makes host data of all values known that are needed from here on, and of `wanted`. */
 int bw_onnx_session_realize(struct bw_onnx_session *session, struct bw_onnx_value *const *wanted,
                             uint32_t count);

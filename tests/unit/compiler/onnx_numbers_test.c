@@ -1,5 +1,8 @@
 /* Goal: numbers that no integer and no axis can hold (NaN, infinities, 2^63) mean what is documented, or are
  * refused as what they are; lists that name something twice are refused. */
+#include <bellwire/ctx.h>
+#include <bellwire/device.h>
+
 #include "tests/unit/compiler/onnx_case.h"
 
 static void conversions_saturate(void)
@@ -156,6 +159,59 @@ static void equations(void)
     RUN_CASES(cases, "y", 13, 2, 2, 3);
 }
 
+/* y = ConstantOfShape([elements]) of zeros, on a device or, for NULL, on the evaluator. */
+static int fill_run(int64_t elements, struct bw_device *device, struct bw_value *y, uint64_t *plans,
+                    struct bw_err *err)
+{
+    static const int64_t one[] = {1};
+    struct pb graph = {.size_bytes = 0}, shape = pb_tensor("s", PB_INT64, 1, one, &elements, sizeof elements);
+    struct bw_model *model = NULL;
+    struct bw_model_stats stats = {0};
+    pb_message(&graph, 5, &shape);
+    pb_node(&graph, "ConstantOfShape", "s", "y", NULL);
+    pb_graph_output(&graph, "y", PB_FLOAT, "N");
+    struct pb file = pb_model(&graph, 13);
+    int rc = bw_model_load_bytes(file.data, file.size_bytes, &model, err);
+    for (int run = 0; !rc && run < 2; run++) { /* the second replays */
+        bw_value_free(y);
+        rc = bw_model_run(model, device, NULL, y, err);
+    }
+    if (model)
+        bw_model_stats(model, &stats);
+    *plans = stats.plans;
+    bw_model_destroy(model);
+    return rc;
+}
+
+/* A large constant is not computed for keeping and copied for each run: it is computed where it goes. One
+ * that no memory holds is refused before anything is. */
+static void fills(void)
+{
+    enum { LARGE = 100000 };
+    struct bw_ctx_config config = {.size = sizeof config, .cache_dir = "", .wait_ns = 20000000000ull};
+    struct bw_ctx *ctx;
+    struct bw_device *devices[2] = {NULL, NULL};
+    struct bw_err err = {0};
+    if (!BW_OK(bw_ctx_create(&config, &ctx, &err), &err))
+        return;
+    bool opened = BW_OK(bw_device_open(ctx, "host:0", &devices[1], &err), &err);
+    for (int i = 0; opened && i < 2; i++) {
+        struct bw_value y = {0};
+        uint64_t plans;
+        bool ok = BW_OK(fill_run(LARGE, devices[i], &y, &plans, &err), &err);
+        BW_EQ(plans, i);
+        for (int64_t k = 0; ok && k < LARGE; k++)
+            ok = BW_NEAR(((const float *)y.array.data)[k], 0, 0);
+        BW_EQ(fill_run(1ll << 39, devices[i], &y, &plans, &err), -ENOMEM);
+        BW_TRUE(strstr(err.what, "node 'my_ConstantOfShape' (ConstantOfShape, opset 13): its output takes "
+                                 "2199023255552 bytes, this machine has ") != NULL);
+        bw_value_free(&y);
+    }
+    if (opened)
+        bw_device_close(devices[1]);
+    bw_ctx_destroy(ctx);
+}
+
 BW_TEST_MAIN("onnx_numbers", {"conversions_saturate", conversions_saturate}, {"regions", regions},
              {"sizes", sizes}, {"regions_of_a_resize", regions_of_a_resize}, {"mel_edges", mel_edges},
-             {"axes_twice", axes_twice}, {"equations", equations})
+             {"axes_twice", axes_twice}, {"equations", equations}, {"fills", fills})
