@@ -180,8 +180,9 @@ struct bw_driver_ops {
     int (*flush)(struct bw_queue *queue);
 
     /* Changes whenever the queue moves, for hang detection: read pointer and, on a mock, packets executed and
-     * waves ended. A GPU of the KFD shows its read pointer only. What never counts is that a wave executes
-     * instructions: an endless kernel does nothing else. */
+     * waves ended. A GPU of the KFD shows its read pointer and what its command buffers tell: one of many
+     * kernels moves with every few of them. What never counts is that a wave executes instructions: an
+     * endless kernel does nothing else. */
     uint64_t (*queue_progress)(struct bw_queue *queue);
     /* What the queue is at, as far as it can be known, for the error of a wait that gave up. NULL: nothing is
      * known. 0 or -errno. */

@@ -21,7 +21,12 @@ enum {
     BW_AMD_COPY_RING_BYTES = 128 << 10,   /* 4096 submissions of 8 words */
     BW_AMD_RING_BYTES_MIN = 4096,         /* a page; KFD refuses less */
     BW_AMD_POINTER_READ = 0,
-    BW_AMD_POINTER_WRITE = 64,  /* a cache line each, so that the writers do not fight over one */
+    BW_AMD_POINTER_WRITE = 64, /* a cache line each, so that the writers do not fight over one */
+    BW_AMD_POINTER_PROGRESS = 128,
+    /* Kernels in one command buffer after which it tells how far it is: the read pointer stands until its
+     * end, and so many kernels, each of a few seconds, are within the default deadline. One packet of five
+     * words among those of eight kernels is lost in what they cost. */
+    BW_AMD_PROGRESS_KERNELS = 8,
     BW_AMD_RECENT_SUBMITS = 16, /* command buffers looked at when a fault is explained */
     /* What a kernel with recursion or calls through pointers gets per work-item on top of its own frame;
      * HIP's default stack limit. */

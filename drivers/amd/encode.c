@@ -92,6 +92,17 @@ static void encode_launch(struct bw_encoder *encoder, const struct bw_dispatch *
     bw_amd_pm4_dispatch_direct(encoder, dispatch->group_count, initiator);
 }
 
+/* The command processor writes it when it comes by, not when the kernels before are done; but it is never
+ * many of them ahead, and where each waits for the one before, none. */
+static void encode_progress(const struct bw_amd_queue *queue, struct bw_encoder *encoder)
+{
+    uint32_t dispatches = bw_amd_state_dispatch(encoder);
+    if (!dispatches || dispatches % BW_AMD_PROGRESS_KERNELS)
+        return;
+    bw_amd_pm4_write_data(
+        encoder, bw_operand_constant(queue->pointer_memory.gpu_va + BW_AMD_POINTER_PROGRESS), &dispatches, 1);
+}
+
 static bool is_empty(const struct bw_dispatch *dispatch)
 {
     for (int i = 0; i < 3; i++)
@@ -120,6 +131,7 @@ int bw_amd_encode_kernel(struct bw_queue *base, struct bw_encoder *encoder, stru
     encode_program(encoder, device, kernel, dispatch, &scratch);
     encode_user_data(encoder, kernel, dispatch, base_kernel->info.private_bytes);
     encode_launch(encoder, dispatch, base_kernel->info.wave_size);
+    encode_progress(queue, encoder);
     return encoder->failed;
 }
 

@@ -221,8 +221,10 @@ uint64_t bw_amd_queue_progress(struct bw_queue *base)
     struct bw_amd_queue *queue = bw_amd_queue(base);
     struct bw_iface *iface = bw_amd_device(base->device)->iface;
     struct bw_queue_view view;
-    uint64_t progress = bw_amd_ring_read_pointer(&queue->ring);
+    /* Neither is to hide the other: rings are smaller than 4 GiB, and nobody counts that far. */
+    uint64_t told = bw_rd32(&queue->pointer_memory.cpu, BW_AMD_POINTER_PROGRESS);
+    uint64_t progress = bw_amd_ring_read_pointer(&queue->ring) + (told << 40);
     if (iface->ops->queue_look && !iface->ops->queue_look(iface, &queue->hardware, &view))
-        progress += view.progress << 32; /* so that neither hides the other: rings are smaller than 4 GiB */
+        progress += view.progress << 32;
     return progress;
 }

@@ -27,6 +27,7 @@ struct cell {
 
 struct bw_amd_state {
     struct cell cells[COUNT];
+    uint32_t dispatches;
 };
 
 /* Without memory the encoder fails, and nobody asks what it holds. */
@@ -44,6 +45,12 @@ void bw_amd_state_begin(struct bw_encoder *encoder)
 {
     if (encoder->state)
         memset(encoder->state, 0, sizeof(struct bw_amd_state));
+}
+
+uint32_t bw_amd_state_dispatch(struct bw_encoder *encoder)
+{
+    struct bw_amd_state *state = state_of(encoder);
+    return state ? ++state->dispatches : 0;
 }
 
 /* Whether both give the register the same word at every replay. */

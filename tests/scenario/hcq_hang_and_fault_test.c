@@ -158,6 +158,48 @@ static void slow_work_that_moves_is_not_killed(void)
     machine_close(&machine);
 }
 
+/* A real GPU cannot be looked into: the read pointer stands while a command buffer of many kernels runs, and
+ * what moves is what the command buffer tells. */
+static void many_kernels_of_one_command_buffer_are_not_killed(void)
+{
+    enum { KERNELS = 80, TURNS = 50000 };
+    struct machine machine;
+    if (!machine_open(&machine, RIG_STEPPED, 1, VRAM_BYTES, 0))
+        return;
+    struct rig *rig = &machine.rig;
+    const struct bw_sys_ops *ops = machine.sys->ops;
+    struct bw_sys_ops blind = *ops;
+    blind.queue_look = NULL;
+    machine.sys->ops = &blind;
+    struct bw_buffer *out = rig_buffer(rig, 0, 4096, 0);
+    struct bw_argument arguments[] = {argument_range(range_all(out), BW_ACCESS_WRITE), argument_value(TURNS)};
+    struct bw_launch launch = {.group_count = {{1, false}, {1, false}, {1, false}},
+                               .group_size = {32, 1, 1},
+                               .arguments = arguments,
+                               .argument_count = 2};
+    struct bw_graph *graph = rig_graph(rig);
+    uint64_t ticket;
+    for (int i = 0; i < KERNELS; i++)
+        BW_OK(bw_graph_kernel(graph, rig_kernel(rig, 0, "spin"), &launch, &rig->err), &rig->err);
+    struct bw_linked_graph *linked = rig_link(rig, graph);
+    for (int replay = 0; replay < 2; replay++) {
+        uint64_t begin_ns = now_ns(&machine);
+        BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
+        BW_OK(bw_linked_graph_wait(linked, ticket, &rig->err), &rig->err);
+        BW_TRUE(now_ns(&machine) - begin_ns > 3 * RIG_WAIT_NS);
+    }
+    bw_linked_graph_destroy(linked);
+    /* And one that hangs is found. */
+    uint64_t begin_ns = now_ns(&machine);
+    BW_EQ(run(rig, 0, "endless", arguments, 1), -ETIMEDOUT);
+    BW_TRUE(now_ns(&machine) - begin_ns < 2 * RIG_WAIT_NS);
+    ERROR_NAMES(rig, "compute queue 0: kernel endless");
+    recovers(rig, -ETIMEDOUT);
+    machine.sys->ops = ops;
+    bw_buffer_destroy(out);
+    machine_close(&machine);
+}
+
 static void an_illegal_instruction_is_named(void)
 {
     struct machine machine;
@@ -453,6 +495,8 @@ BW_TEST_MAIN("scenario.hcq_hang_and_fault", {"an endless kernel is named", an_en
              {"who waits for whom at a barrier is said", who_waits_for_whom_at_a_barrier_is_said},
              {"a full ring that does not drain is named", a_full_ring_that_does_not_drain_is_named},
              {"slow work that moves is not killed", slow_work_that_moves_is_not_killed},
+             {"many kernels of one command buffer are not killed",
+              many_kernels_of_one_command_buffer_are_not_killed},
              {"an illegal instruction is named", an_illegal_instruction_is_named},
              {"accesses to the wrong place are named", accesses_to_the_wrong_place_are_named},
              {"engines that stand still or die are named", engines_that_stand_still_or_die_are_named},
