@@ -57,14 +57,15 @@ int bw_onnx_node_fail(const struct bw_onnx_model *model, const struct bw_onnx_no
                       struct bw_err *err, int code, const char *what)
 {
     struct bw_bytes name = node->name;
-    const char *named = "node";
+    const char *named = "node ";
     if (!name.size_bytes && node->output_count) {
         name = model->symbols.data[node->outputs[0]];
-        named = "node of output";
+        named = "node of output ";
     }
-    return bw_fail(err, code, "onnx", "byte %llu: %s '%s' (%s, opset %lld): %s",
-                   (unsigned long long)node->offset, named, bw_onnx_text(name).text,
-                   bw_onnx_text(node->op_type).text, (long long)opset, what);
+    const char *quote = name.size_bytes ? "'" : "";
+    return bw_fail(err, code, "onnx", "byte %llu: %s%s%s%s%s(%s, opset %lld): %s",
+                   (unsigned long long)node->offset, named, quote, bw_onnx_text(name).text, quote,
+                   name.size_bytes ? " " : "", bw_onnx_text(node->op_type).text, (long long)opset, what);
 }
 
 bw_symbol bw_onnx_intern(struct bw_onnx_model *model, struct bw_bytes name)
@@ -160,8 +161,8 @@ uint64_t bw_onnx_field_count(struct bw_wire wire, uint32_t number)
 int bw_onnx_parser_error(const struct bw_onnx_parser *p, const struct bw_wire *wire, uint64_t offset,
                          int code, const char *what)
 {
-    return bw_fail(p->err, code, "onnx", "byte %llu, in %s, node '%s': %s", (unsigned long long)offset,
-                   wire->message, bw_onnx_text(p->node).text, what);
+    return bw_fail(p->err, code, "onnx", "byte %llu, in %s: %s", (unsigned long long)offset, wire->message,
+                   what);
 }
 
 int bw_onnx_bytes_field(const struct bw_wire *wire, const struct bw_wire_field *field, struct bw_bytes *bytes)

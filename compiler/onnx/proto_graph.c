@@ -34,9 +34,7 @@ static int node_field(struct bw_onnx_parser *p, const struct bw_wire *wire, cons
     case NODE_OUTPUT:
         return symbol_field(p, wire, field, node->outputs, &node->output_count);
     case NODE_NAME:
-        rc = bw_onnx_bytes_field(wire, field, &node->name);
-        p->node = node->name;
-        return rc;
+        return bw_onnx_bytes_field(wire, field, &node->name);
     case NODE_OP_TYPE:
         return bw_onnx_bytes_field(wire, field, &node->op_type);
     case NODE_DOMAIN:
@@ -59,7 +57,6 @@ static int parse_node(struct bw_onnx_parser *p, const struct bw_wire *outer, str
     struct bw_wire_field field;
     int rc;
     node->offset = (uint64_t)(bytes.data - wire.file);
-    p->node = (struct bw_bytes){0};
     node->inputs = bw_onnx_parser_alloc(p, bw_onnx_field_count(wire, NODE_INPUT), sizeof *node->inputs);
     node->outputs = bw_onnx_parser_alloc(p, bw_onnx_field_count(wire, NODE_OUTPUT), sizeof *node->outputs);
     node->attributes =
@@ -71,6 +68,37 @@ static int parse_node(struct bw_onnx_parser *p, const struct bw_wire *outer, str
         if (rc)
             return rc;
     }
+    return rc;
+}
+
+/* Puts what the node says of itself in front of the error: its fields may stand in any order, or be damaged.
+ */
+static void node_name_in_error(struct bw_onnx_parser *p, struct bw_wire wire, uint32_t index)
+{
+    struct bw_bytes name = {0}, op_type = {0};
+    struct bw_wire_field field;
+    wire.err = NULL;
+    while (bw_wire_next(&wire, &field) > 0) {
+        if (field.number == NODE_NAME && field.type == BW_WIRE_BYTES)
+            name = field.bytes;
+        if (field.number == NODE_OP_TYPE && field.type == BW_WIRE_BYTES)
+            op_type = field.bytes;
+    }
+    const char *quote = name.size_bytes ? "'" : "";
+    bw_err_prefix(p->err, "node %u%s%s%s%s%s%s%s: ", index, name.size_bytes ? " " : "", quote,
+                  bw_onnx_text(name).text, quote, op_type.size_bytes ? " (" : "", bw_onnx_text(op_type).text,
+                  op_type.size_bytes ? ")" : "");
+    p->placed = true;
+}
+
+/* The next of a graph's or a function's. */
+static int node_read(struct bw_onnx_parser *p, const struct bw_wire *wire, struct bw_bytes bytes,
+                     struct bw_onnx_node *nodes, uint32_t *count)
+{
+    uint32_t index = (*count)++;
+    int rc = parse_node(p, wire, bytes, &nodes[index]);
+    if (rc && !p->placed) /* the innermost one: bodies have nodes, too */
+        node_name_in_error(p, bw_wire_inside(wire, bytes, "NodeProto"), index);
     return rc;
 }
 
@@ -95,7 +123,7 @@ static int graph_field(struct bw_onnx_parser *p, const struct bw_wire *wire,
         return rc;
     switch (field->number) {
     case GRAPH_NODE:
-        return parse_node(p, wire, field->bytes, &graph->nodes[graph->node_count++]);
+        return node_read(p, wire, field->bytes, graph->nodes, &graph->node_count);
     case GRAPH_NAME:
         return bw_onnx_bytes_field(wire, field, &graph->name);
     case GRAPH_INITIALIZER:
@@ -119,7 +147,6 @@ int bw_onnx_read_graph(struct bw_onnx_parser *p, const struct bw_wire *outer, st
 {
     struct bw_wire wire = bw_wire_inside(outer, bytes, "GraphProto");
     struct bw_wire_field field;
-    struct bw_bytes node = p->node;
     int rc = bw_onnx_parser_deeper(p, &wire, (uint64_t)(bytes.data - wire.file));
     if (rc)
         return rc;
@@ -138,7 +165,6 @@ int bw_onnx_read_graph(struct bw_onnx_parser *p, const struct bw_wire *outer, st
             break;
     }
     p->depth--;
-    p->node = node;
     return rc;
 }
 
@@ -192,7 +218,7 @@ static int function_field(struct bw_onnx_parser *p, const struct bw_wire *wire,
     case FN_OUTPUT:
         return bw_onnx_parser_intern(p, field->bytes, &body->outputs[body->output_count++].symbol);
     case FN_NODE:
-        return parse_node(p, wire, field->bytes, &body->nodes[body->node_count++]);
+        return node_read(p, wire, field->bytes, body->nodes, &body->node_count);
     case FN_OPSET:
         return parse_opset(wire, field->bytes, &function->opsets.rows[function->opsets.count++]);
     case FN_DEFAULT:

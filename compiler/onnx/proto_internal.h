@@ -8,12 +8,12 @@ struct bw_onnx_parser {
     struct bw_onnx_model *model; /* NULL when a single tensor is parsed */
     struct bw_err *err;
     uint32_t depth;
-    struct bw_bytes node; /* name of the node being read, for errors */
+    bool placed; /* the error says in which node */
 };
 
 /* Zeroed memory of the model, bounded by the file's size; NULL with the error recorded. */
 void *bw_onnx_parser_alloc(struct bw_onnx_parser *p, uint64_t count, uint64_t size_bytes);
-/* Records an error with offset, message and node; returns code. */
+/* Records an error with offset and message; returns code. The node is put in front where it ends. */
 int bw_onnx_parser_error(const struct bw_onnx_parser *p, const struct bw_wire *wire, uint64_t offset,
                          int code, const char *what);
 /* One level of recursion more: -E2BIG beyond BW_ONNX_NESTING_MAX. The caller lowers p->depth again. */

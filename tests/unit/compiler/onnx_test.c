@@ -152,6 +152,50 @@ static void expect_failure(const struct pb *file, int code, const char *text)
     bw_model_destroy(model);
 }
 
+/* The second node of a graph, with or without a name and a type, that holds what cannot be read. */
+static struct pb damaged_node(const char *name, const char *op_type, const char *attribute)
+{
+    struct pb graph = {.size_bytes = 0}, node = {.size_bytes = 0};
+    pb_node(&graph, "Relu", "x", "r", NULL);
+    pb_text(&node, 1, "r");
+    pb_text(&node, 2, "y");
+    pb_text(&node, 5, attribute); /* before what names it */
+    if (name)
+        pb_text(&node, 3, name);
+    if (op_type)
+        pb_text(&node, 4, op_type);
+    pb_message(&graph, 1, &node);
+    pb_graph_input(&graph, "x", PB_FLOAT, "2,3");
+    pb_graph_output(&graph, "y", PB_FLOAT, "2,3");
+    return pb_model(&graph, 13);
+}
+
+static void what_is_damaged_is_named(void)
+{
+    static const char damage[] = "\x12\x7f"; /* 127 bytes of which there are none */
+    struct pb file = damaged_node("last", "Concat", damage);
+    expect_failure(&file, -EBADMSG, "node 1 'last' (Concat): byte ");
+    expect_failure(&file, -EBADMSG, ", in AttributeProto: ");
+    file = damaged_node(NULL, "Concat", damage);
+    expect_failure(&file, -EBADMSG, "node 1 (Concat): byte ");
+    file = damaged_node("last", NULL, damage);
+    expect_failure(&file, -EBADMSG, "node 1 'last': byte ");
+    file = damaged_node(NULL, NULL, damage);
+    expect_failure(&file, -EBADMSG, "node 1: byte ");
+
+    /* Outside of nodes none is named. */
+    struct pb graph = {.size_bytes = 0};
+    struct bw_model *model = NULL;
+    struct bw_err err = {0};
+    pb_node(&graph, "Relu", "x", "y", NULL);
+    pb_text(&graph, 5, damage);
+    file = pb_model(&graph, 13);
+    BW_EQ(bw_model_load_bytes(file.data, file.size_bytes, &model, &err), -EBADMSG);
+    BW_TRUE(strstr(err.what, "byte ") == err.what);
+    BW_TRUE(strstr(err.what, "in TensorProto") != NULL);
+    BW_TRUE(strstr(err.what, "node") == NULL);
+}
+
 static void errors_name_node_op_and_opset(void)
 {
     struct pb axis = {.size_bytes = 0}, wrong_type = {.size_bytes = 0}, attribute = {.size_bytes = 0};
@@ -653,6 +697,7 @@ static void bytes_replaced_anywhere(void)
 BW_TEST_MAIN("onnx", {"second_run_replays", second_run_replays},
              {"dimensions_are_bound_by_name", dimensions_are_bound_by_name},
              {"wrong_inputs_are_named", wrong_inputs_are_named},
+             {"what_is_damaged_is_named", what_is_damaged_is_named},
              {"errors_name_node_op_and_opset", errors_name_node_op_and_opset},
              {"outputs_that_nobody_computes", outputs_that_nobody_computes},
              {"small_inputs_specialise", small_inputs_specialise},
