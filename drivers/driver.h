@@ -94,7 +94,8 @@ enum bw_barrier_flags {
     BW_BARRIER_EXECUTION =
         1, /* earlier kernels of this queue are done, and its later ones see what they wrote (on AMD:
             * CS_PARTIAL_FLUSH and the invalidation of the CUs' own caches, never of L2) */
-    BW_BARRIER_ACQUIRE = 2, /* later reads see what other agents (host, copy engines) wrote */
+    BW_BARRIER_ACQUIRE = 2, /* later reads see all that is over by now: what other agents (host, copy engines)
+                             * wrote, and this queue's own kernels */
     BW_BARRIER_RELEASE = 4, /* other agents see what earlier kernels wrote */
     BW_BARRIER_CODE = 8,    /* instruction caches are invalidated */
 };

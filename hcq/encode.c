@@ -151,8 +151,6 @@ static void begin_encode(struct coder *coder, uint32_t queue)
         ops_of(coder, queue)->encode_begin(queue_at(coder, queue)->hcq->queue, commands_of(coder, queue));
 }
 
-/* A queue's first command buffer opens with a barrier: against what earlier replays left running, and for
- * what the host wrote. */
 static int segment_open(struct coder *coder, uint32_t number)
 {
     struct bw_encoded_queue *queue = &coder->encoded->queues[number];
@@ -163,11 +161,9 @@ static int segment_open(struct coder *coder, uint32_t number)
     if (bw_vec_push(&coder->encoded->steps, step))
         return no_memory(coder);
     queue->open = (uint32_t)coder->encoded->steps.count;
-    bool first = !queue->begun;
-    queue->begun = true;
     queue->batch_count = 0;
-    queue->batch_max = first ? BATCH_FIRST : queue->batch_max * 2;
-    return first ? barrier_encode(coder, number, BW_BARRIER_EXECUTION | BW_BARRIER_ACQUIRE) : 0;
+    queue->batch_max = queue->batch_max ? queue->batch_max * 2 : BATCH_FIRST;
+    return 0;
 }
 
 static int end_encode(struct coder *coder, uint32_t number, struct bw_step *step)

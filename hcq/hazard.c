@@ -138,14 +138,24 @@ static bw_position position_of(const struct tracker *tracker, uint32_t need)
     return need ? tracker->plan->operations.data[need - 1].position : 0;
 }
 
+/* What the queue runs next runs after operation need - 1, and after all that this one ran after. */
+static void known_bring(struct tracker *tracker, uint32_t queue, uint32_t need)
+{
+    const struct bw_operation *producer = &tracker->plan->operations.data[need - 1];
+    const bw_position *clock = &tracker->clocks[(uint64_t)(need - 1) * tracker->queue_count];
+    bw_position *known = &tracker->known[queue * tracker->queue_count];
+    for (uint32_t i = 0; i < tracker->queue_count; i++)
+        known[i] = clock[i] > known[i] ? clock[i] : known[i];
+    if (known[producer->queue] < producer->position)
+        known[producer->queue] = producer->position;
+}
+
 static int wait_add(struct tracker *tracker, uint32_t index, uint32_t need)
 {
     struct bw_plan *plan = tracker->plan;
     struct bw_operation *operation = &plan->operations.data[index],
                         *producer = &plan->operations.data[need - 1];
     uint32_t count = tracker->queue_count;
-    bw_position *known = &tracker->known[operation->queue * count];
-    const bw_position *clock = &tracker->clocks[(uint64_t)(need - 1) * count];
     struct bw_wait wait = {producer->queue, producer->position, need - 1,
                            !tracker->can_wait[operation->queue * count + producer->queue]};
     if (bw_vec_push(&plan->waits, wait))
@@ -153,9 +163,11 @@ static int wait_add(struct tracker *tracker, uint32_t index, uint32_t need)
     operation->wait_count++;
     producer->signalled = true;
     producer->host_signalled |= wait.on_host;
-    for (uint32_t i = 0; i < count; i++)
-        known[i] = clock[i] > known[i] ? clock[i] : known[i];
-    known[producer->queue] = producer->position;
+    /* What comes after a wait of the host is submitted after it, on whatever queue. */
+    for (uint32_t q = 0; q < count; q++) {
+        if (q == operation->queue || wait.on_host)
+            known_bring(tracker, q, need);
+    }
     return 0;
 }
 
@@ -180,6 +192,8 @@ static int waits_give(struct tracker *tracker, uint32_t index)
     }
 }
 
+/* What a queue does first has a barrier in any case: against what earlier replays left running, and for what
+ * they and the host wrote. After its waits, with which earlier replays are over. */
 static void barriers_give(struct tracker *tracker, uint32_t index)
 {
     struct bw_operation *operation = &tracker->plan->operations.data[index];
@@ -189,6 +203,8 @@ static void barriers_give(struct tracker *tracker, uint32_t index)
         if (p != own && position_of(tracker, tracker->need_data[p]) > acquired[p])
             operation->barrier |= BW_BARRIER_ACQUIRE;
     }
+    if (operation->position == 1)
+        operation->barrier |= BW_BARRIER_EXECUTION | BW_BARRIER_ACQUIRE;
     if (operation->barrier & BW_BARRIER_ACQUIRE)
         memcpy(acquired, known, count * sizeof *known);
     if (position_of(tracker, tracker->need[own]) > known[own] ||

@@ -230,8 +230,7 @@ struct bw_encoded_queue {
     struct bw_hcq_label label;
     uint32_t open;        /* 1 + step of the command buffer under construction, 0: none */
     uint32_t batch_count; /* operations in it */
-    uint32_t batch_max;   /* that it takes; doubles */
-    bool begun;           /* it had a command buffer before */
+    uint32_t batch_max;   /* that it takes; doubles; 0: it had none */
 };
 
 /* Argument patches from patch_begin on, up to the next run's, are for the kernels of one step. */

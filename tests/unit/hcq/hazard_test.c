@@ -180,6 +180,27 @@ static bool earlier_done(const struct machine *machine, uint32_t queue, bw_posit
     return true;
 }
 
+static bool waits_over(const struct machine *machine, const struct bw_operation *operation, bool host)
+{
+    const struct bw_plan *plan = machine->plan;
+    for (uint32_t i = 0; i < operation->wait_count; i++) {
+        const struct bw_wait *wait = &plan->waits.data[operation->wait_begin + i];
+        if ((!host || wait->on_host) && (!plan->operations.data[wait->operation].signalled ||
+                                         !earlier_done(machine, wait->queue, wait->position)))
+            return false;
+    }
+    return true;
+}
+
+/* The host waits before it submits the operation, and whatever comes after it. */
+static bool is_submitted(const struct machine *machine, uint32_t operation)
+{
+    for (uint32_t i = 0; i <= operation; i++)
+        if (!waits_over(machine, &machine->plan->operations.data[i], true))
+            return false;
+    return true;
+}
+
 /* Issues the queue's next operation if its waits and its barrier let it. */
 static bool queue_issue(struct machine *machine, uint32_t queue)
 {
@@ -190,12 +211,8 @@ static bool queue_issue(struct machine *machine, uint32_t queue)
     if (machine->next[queue] == plan->operations.count)
         return false;
     const struct bw_operation *operation = &plan->operations.data[machine->next[queue]];
-    for (uint32_t i = 0; i < operation->wait_count; i++) {
-        const struct bw_wait *wait = &plan->waits.data[operation->wait_begin + i];
-        if (!plan->operations.data[wait->operation].signalled ||
-            !earlier_done(machine, wait->queue, wait->position))
-            return false;
-    }
+    if (!is_submitted(machine, machine->next[queue]) || !waits_over(machine, operation, false))
+        return false;
     if ((operation->barrier & BW_BARRIER_EXECUTION) && !earlier_done(machine, queue, operation->position - 1))
         return false;
     if (operation->barrier)
@@ -289,7 +306,7 @@ static void any_schedule_equals_serial_execution(void)
 /* ---- economy ---- */
 
 struct counts {
-    uint32_t waits, signals, barriers;
+    uint32_t waits, signals, barriers; /* barriers: after those that each queue begins with */
 };
 
 static struct counts plan_counts(struct rig *rig, struct bw_graph *graph)
@@ -301,7 +318,7 @@ static struct counts plan_counts(struct rig *rig, struct bw_graph *graph)
     counts.waits = (uint32_t)plan.waits.count;
     for (size_t i = 0; i < plan.operations.count; i++) {
         counts.signals += plan.operations.data[i].signalled;
-        counts.barriers += plan.operations.data[i].barrier != 0;
+        counts.barriers += plan.operations.data[i].barrier && plan.operations.data[i].position > 1;
     }
     bw_plan_free(&plan);
     return counts;
