@@ -30,6 +30,8 @@
     P(rsrc2_reserved)             \
     P(rsrc3_reserved)             \
     P(rsrc3_register)             \
+    P(rsrc3_layout)               \
+    P(kernarg_preload)            \
     P(architected_flat_scratch)   \
     P(workgroup_id_in_ttmp)       \
     P(xcc_max)
@@ -37,6 +39,13 @@
 #define BW_AMD_ARCH_PROPERTY(name) BW_AMD_PROPERTY_##name,
 enum bw_amd_property { BW_AMD_ARCH_PROPERTIES(BW_AMD_ARCH_PROPERTY) BW_AMD_PROPERTY_COUNT };
 #undef BW_AMD_ARCH_PROPERTY
+
+/* What COMPUTE_PGM_RSRC3 holds of a kernel's registers. */
+enum bw_amd_rsrc3_layout {
+    BW_AMD_RSRC3_ACCUM_OFFSET, /* and TG_SPLIT */
+    BW_AMD_RSRC3_SHARED_VGPRS,
+    BW_AMD_RSRC3_NO_REGISTERS,
+};
 
 struct bw_amd_arch {
     const char *name;               /* as LLVM's -mcpu */
@@ -61,6 +70,8 @@ struct bw_amd_arch {
     bool scratch_waves_per_engine;  /* COMPUTE_TMPRING_SIZE.WAVES counts per shader engine, not per GPU */
     uint32_t rsrc1_reserved, rsrc2_reserved, rsrc3_reserved; /* bits that must be 0 in a kernel descriptor */
     uint32_t rsrc3_register;                                 /* dword address of COMPUTE_PGM_RSRC3 */
+    enum bw_amd_rsrc3_layout rsrc3_layout;
+    bool kernarg_preload;          /* a kernel descriptor may ask for arguments in user SGPRs */
     bool architected_flat_scratch; /* scratch base comes in hardware registers, never in user SGPRs */
     bool workgroup_id_in_ttmp;     /* trap temporaries instead of SGPRs after the user ones */
     uint32_t xcc_max;              /* compute dies that share a queue */

@@ -49,7 +49,7 @@ struct bw_amd_descriptor {
     int64_t entry_offset; /* from the descriptor */
     uint32_t rsrc1, rsrc2, rsrc3;
     uint32_t properties; /* enum bw_amd_kernel_property */
-    uint32_t preload_words;
+    uint32_t preload_words, preload_offset_words; /* of the arguments, into user SGPRs */
 };
 
 /* Hidden arguments, by what they hold. Order of hidden_names in metadata.c. */

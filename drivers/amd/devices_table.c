@@ -17,6 +17,7 @@
  *   registers (18)
  * - scratch_waves_per_engine: Mesa radv, S_00B860_WAVES: per shader engine from gfx11
  * - rsrc*_reserved: LLVM Support/AMDHSAKernelDescriptor.h and AMDGPUUsage ("must be 0", "reserved")
+ * - rsrc3_layout, kernarg_preload: AMDGPUUsage, compute_pgm_rsrc3 tables and KERNARG_PRELOAD_SPEC_LENGTH
  * - rsrc3_register: Linux gc_*_offset.h with the block's segment base: 0x1260 on gfx11, 0x2000 on gfx9
  * - architected_flat_scratch: AMDGPUUsage "Processors", column "Target Properties"
  * - workgroup_id_in_ttmp: AMDGPUUsage, initial SGPR state of gfx12
@@ -40,17 +41,21 @@
  * set; the rest is reserved. */
 #define RSRC1_ALWAYS (BITS(10, 11) | BIT(20) | BIT(22) | BIT(24) | BIT(25) | BITS(27, 28))
 #define RSRC1_GFX9   (RSRC1_ALWAYS | BITS(29, 31))
+#define RSRC1_GFX11  (RSRC1_ALWAYS | BITS(6, 9)) /* waves have all SGPRs */
+#define RSRC1_GFX12  (RSRC1_GFX11 | BIT(23))     /* DISABLE_PERF */
 #define RSRC2_ALWAYS (BIT(6) | BIT(13) | BIT(14) | BITS(15, 23) | BIT(31))
 #define RSRC3_GFX9   (BITS(6, 15) | BITS(17, 31))
-#define RSRC3_GFX11  (BIT(10) | BIT(11) | BITS(12, 30))
-#define RSRC3_GFX12  (BITS(0, 3) | BIT(12) | BITS(14, 30))
+/* IMAGE_OP (31) is of kernels in graphics pipelines. */
+#define RSRC3_GFX11 (BIT(10) | BIT(11) | BITS(12, 31))
+#define RSRC3_GFX12 (BITS(0, 3) | BIT(12) | BITS(14, 31))
 
 #define GFX9_COMMON                                                                                       \
     .packets = BW_AMD_PM4_COHER | BW_AMD_SDMA_4, .wave_sizes = 64, .wave_size = 64, .simds_per_cu = 4,    \
     .waves_per_simd = 8, .vgprs_per_simd = 512, .vgpr_granule = 8, .vgpr_unit = 8, .vgprs_per_wave = 512, \
     .scratch_granule_bytes = 1024, .scratch_units_max = (1 << 13) - 1, .rsrc1_reserved = RSRC1_GFX9,      \
     .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX9,                                         \
-    .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3_GFX9
+    .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3_GFX9, .rsrc3_layout = BW_AMD_RSRC3_ACCUM_OFFSET,           \
+    .kernarg_preload = true
 /* RDNA's register file, and the larger one of some. */
 #define VGPRS_1X   .vgprs_per_simd = 512, .vgpr_granule = 8
 #define VGPRS_1_5X .vgprs_per_simd = 768, .vgpr_granule = 12
@@ -58,18 +63,18 @@
     .packets = BW_AMD_PM4_GCR | BW_AMD_SDMA_5, .wave_sizes = 32 | 64, .wave_size = 32, .simds_per_cu = 2, \
     .has_wgp_mode = true, .waves_per_simd = 16, .vgpr_unit = 4, .vgprs_per_wave = 256,                    \
     .lds_bytes = 64 << 10, .lds_granule_bytes = 512, .scratch_granule_bytes = 256,                        \
-    .scratch_units_max = (1 << 15) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_ALWAYS, \
+    .scratch_units_max = (1 << 15) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_GFX11,  \
     .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX11,                                        \
-    .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3, .architected_flat_scratch = true, .xcc_max = 1
-/* Bit 21 (WG_RR_EN) and 23 (DISABLE_PERF) change meaning, neither is reserved. */
+    .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3, .rsrc3_layout = BW_AMD_RSRC3_SHARED_VGPRS,                \
+    .architected_flat_scratch = true, .xcc_max = 1
 #define GFX12_COMMON                                                                                      \
     .packets = BW_AMD_PM4_GCR | BW_AMD_SDMA_5, .wave_sizes = 32 | 64, .wave_size = 32, .simds_per_cu = 2, \
     .has_wgp_mode = true, .waves_per_simd = 16, .vgpr_unit = 4, .vgprs_per_wave = 256,                    \
     .lds_bytes = 64 << 10, .lds_granule_bytes = 512, .scratch_granule_bytes = 256,                        \
-    .scratch_units_max = (1 << 18) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_ALWAYS, \
+    .scratch_units_max = (1 << 18) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_GFX12,  \
     .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX12,                                        \
-    .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3, .architected_flat_scratch = true,                         \
-    .workgroup_id_in_ttmp = true, .xcc_max = 1
+    .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3, .rsrc3_layout = BW_AMD_RSRC3_NO_REGISTERS,                \
+    .architected_flat_scratch = true, .workgroup_id_in_ttmp = true, .xcc_max = 1
 
 /* gfx12: Linux 6.1, which the register columns were read from, has no gc_12 headers; gfx950: nor gc_9_5. */
 #define NOT_IN_KERNEL_6_1 (VERIFIED(rsrc3_register) | VERIFIED(scratch_granule_bytes) | VERIFIED(packets))

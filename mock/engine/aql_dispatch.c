@@ -137,7 +137,8 @@ static bool set_user_sgprs(struct state *state, struct bw_isa_dispatch *dispatch
         push_sgpr64(dispatch, &next, dispatch->scratch_base);
     if (properties & PROPERTY_PRIVATE_SIZE)
         dispatch->user_sgpr[next++] = state->packet->words[6];
-    if (next != expected || next > USER_SGPRS_MAX || descriptor->preload) {
+    /* More may be declared than the properties fill: LLVM does so for gfx1100 (FeatureUserSGPRInit16Bug). */
+    if (next > expected || expected > USER_SGPRS_MAX || descriptor->preload) {
         snprintf(state->why, state->why_size,
                  "kernel descriptor: properties 0x%04x ask for %u user SGPRs, RSRC2 for %u, "
                  "preload 0x%04x",

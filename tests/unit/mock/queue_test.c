@@ -337,7 +337,8 @@ static void reserved_bits_of_aql_are_refused(void)
     }
 }
 
-/* What ROCm's runtimes do with reserved2 of a dispatch, and a barrier-value packet that names no signal. */
+/* What ROCm's runtimes do with reserved2 of a dispatch, user SGPRs to spare, and a barrier-value packet that
+ * names no signal. */
 static void what_hardware_takes_is_taken(void)
 {
     struct aql a;
@@ -347,6 +348,7 @@ static void what_hardware_takes_is_taken(void)
     memset(descriptor, 0, 64);
     descriptor[4] = 256;              /* entry offset */
     descriptor[12] = 0xf0u << 12;     /* rsrc1 */
+    descriptor[13] = 13u << 1;        /* user SGPRs that nothing fills, as LLVM pads gfx1100 */
     descriptor[14] = 0x400;           /* wave32 */
     descriptor[256 / 4] = 0xbfb00000; /* s_endpgm */
     uint64_t first = make_signal(&a, 0, 1), second = make_signal(&a, 64, 1);

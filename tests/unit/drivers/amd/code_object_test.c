@@ -232,16 +232,16 @@ static void offset_table_serves_symbols_of_default_visibility(void)
 }
 
 /* Descriptor fields that must be refused: {offset in .rodata, value or-ed in, what the error names}. */
-static void every_reserved_descriptor_bit_is_refused(void)
+static void bad_descriptors_are_refused(void)
 {
     static const struct {
         uint32_t offset, bits;
         int code;
         const char *part;
     } cases[] = {
-        {12, 1, -EINVAL, "reserved bytes are not 0"},
-        {40, 1, -EINVAL, "reserved bytes are not 0"},
-        {60, 1, -EINVAL, "reserved bytes are not 0"},
+        {12, 1, -EINVAL, "byte 12 is 0x01, and reserved"},
+        {40, 1, -EINVAL, "byte 40 is 0x01, and reserved"},
+        {60, 1, -EINVAL, "byte 60 is 0x01, and reserved"},
         {48, 1u << 20, -EINVAL, "descriptor of vector_add: COMPUTE_PGM_RSRC1"},
         {48, 1u << 10, -EINVAL, "COMPUTE_PGM_RSRC1"},
         {52, 1u << 31, -EINVAL, "COMPUTE_PGM_RSRC2"},
@@ -364,7 +364,7 @@ BW_TEST_MAIN(
     {"wrong_files_are_named", wrong_files_are_named}, {"wrong_sections_are_named", wrong_sections_are_named},
     {"wrong_relocations_are_named", wrong_relocations_are_named},
     {"offset_table_serves_symbols_of_default_visibility", offset_table_serves_symbols_of_default_visibility},
-    {"every_reserved_descriptor_bit_is_refused", every_reserved_descriptor_bit_is_refused},
+    {"bad_descriptors_are_refused", bad_descriptors_are_refused},
     {"entry_must_be_aligned_code", entry_must_be_aligned_code},
     {"wrong_metadata_is_named", wrong_metadata_is_named},
     {"kernels_without_metadata_have_unknown_arguments", kernels_without_metadata_have_unknown_arguments},
