@@ -94,9 +94,9 @@ static bool refuse_lds(const struct bw_mock_gpu *gpu, struct bw_mock_launch *lau
 }
 
 /* COMPUTE_TMPRING_SIZE: WAVES in [11:0], per shader engine since gfx11; WAVESIZE above, in units of 1 KiB or
- * 256 bytes. */
-static bool refuse_scratch(const struct bw_mock_gpu *gpu, struct bw_mock_launch *launch, char *text,
-                           size_t size)
+ * 256 bytes. A group runs on one engine, and does not start before all of its waves have a slot. */
+static bool refuse_scratch(const struct bw_mock_gpu *gpu, struct bw_mock_launch *launch, uint64_t items,
+                           char *text, size_t size)
 {
     struct bw_isa_dispatch *dispatch = &launch->dispatch;
     bool rdna = bw_mock_family(gpu->chip) != BW_MOCK_GFX9;
@@ -109,6 +109,10 @@ static bool refuse_scratch(const struct bw_mock_gpu *gpu, struct bw_mock_launch 
         return refuse(text, size, "RSRC2.SCRATCH_EN, but DISPATCH_SCRATCH_BASE is 0");
     if (!waves || !wave_units)
         return refuse(text, size, "RSRC2.SCRATCH_EN, but TMPRING_SIZE is 0x%08x", launch->tmpring);
+    uint64_t needed = bw_div_up(items, dispatch->wave_size);
+    if (needed > waves)
+        return refuse(text, size, "a group of %llu waves, TMPRING_SIZE gives %u of them scratch",
+                      (unsigned long long)needed, waves);
     dispatch->scratch_wave_bytes = wave_units * (rdna ? 256 : 1024);
     dispatch->scratch_wave_slots = waves * (rdna ? gpu->chip->shader_engines : 1);
     return false;
@@ -130,7 +134,7 @@ bool bw_mock_launch_refused(const struct bw_mock_gpu *gpu, struct bw_mock_launch
     if (bw_field(dispatch->rsrc2, RSRC2_TIDIG_LOW, RSRC2_TIDIG_HIGH) == 3)
         return refuse(text, text_size, "RSRC2.TIDIG_COMP_CNT is 3");
     return refuse_vgprs(gpu, launch, items, text, text_size) || refuse_lds(gpu, launch, text, text_size) ||
-           refuse_scratch(gpu, launch, text, text_size);
+           refuse_scratch(gpu, launch, items, text, text_size);
 }
 
 static void *resolve(void *user, uint64_t va, enum bw_isa_access access, uint64_t *valid_start,

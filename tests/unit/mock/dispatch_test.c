@@ -151,7 +151,7 @@ static void what_hardware_refuses_is_named(void)
     struct fixture f;
     if (!open_fixture(&f))
         return;
-    struct launch l[12];
+    struct launch l[13];
     const char *const errors[] = {
         "NUM_THREAD 32 x 33 x 1: more than 1024",
         "NUM_THREAD 32 x 0 x 1",
@@ -164,6 +164,7 @@ static void what_hardware_refuses_is_named(void)
         "RSRC2.SCRATCH_EN, but TMPRING_SIZE is 0x00000000",
         "restores saved waves",
         "COMPUTE_PGM_RSRC1: reserved bits",
+        "a group of 3 waves, TMPRING_SIZE gives 2 of them scratch",
         "dimension 0 starts at",
     };
     for (size_t i = 0; i < sizeof l / sizeof l[0]; i++)
@@ -182,9 +183,13 @@ static void what_hardware_refuses_is_named(void)
     l[8].scratch = 256;
     l[9].initiator |= 1u << 14;
     l[10].rsrc1 |= 1u << 22;
-    l[11].initiator &= ~(1u << 2);
+    l[11].rsrc2 |= 1;
+    l[11].scratch = 256;
+    l[11].tmpring = 2 | 1u << 12; /* in each of six engines, but a group is on one */
+    l[11].threads[0] = 65;
+    l[12].initiator &= ~(1u << 2);
     for (size_t i = 0; i < sizeof l / sizeof l[0]; i++) {
-        if (i == 11)
+        if (i == 12)
             queue_put(&f.q, (const uint32_t[]){PM4(0x76, 2), 0x204, 2}, 3);
         submit(&f, store_ids, sizeof store_ids, &l[i], 1);
         wait_error(&f.c, errors[i]);
