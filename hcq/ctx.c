@@ -55,6 +55,8 @@ int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *
     config->cache_dir = getenv("BW_CACHE");
     const char *faults = getenv("BW_MOCK_FAULTS");
     config->mock_faults = faults && *faults ? faults : NULL;
+    const char *trace = getenv("BW_MOCK_TRACE");
+    config->mock_trace = trace && *trace ? trace : NULL;
     return 0;
 }
 
@@ -83,7 +85,8 @@ static int config_copy(struct bw_ctx *ctx, const struct bw_ctx_config *config, s
         memcpy(&ctx->config, config, config->size);
         ctx->config.size = sizeof ctx->config;
     }
-    const char **strings[] = {&ctx->config.device, &ctx->config.cache_dir, &ctx->config.mock_faults};
+    const char **strings[] = {&ctx->config.device, &ctx->config.cache_dir, &ctx->config.mock_faults,
+                              &ctx->config.mock_trace};
     bool failed = false;
     for (size_t i = 0; i < BW_COUNT_OF(strings); i++) {
         const char *callers = *strings[i];
@@ -153,6 +156,7 @@ void bw_ctx_destroy(struct bw_ctx *ctx)
     free((char *)(uintptr_t)ctx->config.device);
     free((char *)(uintptr_t)ctx->config.cache_dir);
     free((char *)(uintptr_t)ctx->config.mock_faults);
+    free((char *)(uintptr_t)ctx->config.mock_trace);
     free(ctx);
 }
 

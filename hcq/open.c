@@ -85,6 +85,8 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
         machine->sys->wait_ns = ctx->config.wait_ns;
     if (!rc)
         rc = machine_faults_add(machine, ctx->config.mock_faults, err);
+    if (!rc && ctx->config.mock_trace)
+        rc = bw_mock_trace(machine->sys, ctx->config.mock_trace, err);
     if (rc) {
         if (machine->sys)
             bw_sys_destroy(machine->sys);

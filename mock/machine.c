@@ -16,6 +16,7 @@
 #include "mock/kfd/kfd.h"
 #include "mock/link.h"
 #include "mock/record.h"
+#include "mock/trace.h"
 
 /* Where things lie in the memfd: system memory from 0, GPU i at i + 1. */
 #define POOL_STRIDE ((uint64_t)1 << 40)
@@ -40,10 +41,13 @@ void bw_mock_error_set(struct bw_mock *machine, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    pthread_mutex_lock(&machine->error_lock);
-    vsnprintf(machine->last_error, sizeof machine->last_error, format, arguments);
-    pthread_mutex_unlock(&machine->error_lock);
+    char text[BW_MOCK_ERROR_BYTES];
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    bw_mock_trace_line(machine, "error: %s", text);
+    pthread_mutex_lock(&machine->error_lock);
+    memcpy(machine->last_error, text, sizeof text);
+    pthread_mutex_unlock(&machine->error_lock);
 }
 
 void bw_mock_last_error(struct bw_sys *sys, char *text, uint32_t text_size)
@@ -310,6 +314,8 @@ static void machine_free(struct bw_mock *machine)
     bw_mock_pool_close(&machine->system);
     if (machine->memory_fd > 0)
         close(machine->memory_fd);
+    if (bw_mock_traces(machine))
+        machine->host->ops->close(machine->host, atomic_load(&machine->trace_fd));
     if (machine->host)
         bw_sys_destroy(machine->host);
     bw_mock_tree_free(&machine->tree);
@@ -388,6 +394,7 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     pthread_mutex_init(&machine->step_lock, NULL);
     pthread_mutex_init(&machine->error_lock, NULL);
     pthread_mutex_init(&machine->record_lock, NULL);
+    atomic_store(&machine->trace_fd, -1);
     machine->chip = *chip;
     if (config->xgmi_engines)
         machine->chip.sdma_xgmi_engines = config->xgmi_engines;

@@ -179,6 +179,8 @@ struct bw_mock {
     struct bw_mock_recorder *recorder; /* guarded by record_lock */
     _Atomic uint32_t records;          /* there is one */
 
+    _Atomic int trace_fd; /* of the host; -1: no trace */
+
     pthread_mutex_t error_lock;
     char last_error[BW_MOCK_ERROR_BYTES];
 

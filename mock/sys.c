@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include "mock/kfd/kfd.h"
 #include "mock/machine.h"
 #include "mock/pass.h"
+#include "mock/trace.h"
 
 static_assert(offsetof(struct bw_mock, sys) == offsetof(struct bw_mock_base, sys) &&
                   offsetof(struct bw_mock, host) == offsetof(struct bw_mock_base, host),
@@ -117,7 +119,11 @@ static int mock_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *a
     atomic_fetch_add_explicit(&machine->stats.ioctls, 1, memory_order_relaxed);
     if (file.kind == BW_MOCK_FILE_KFD)
         return bw_mock_kfd_ioctl(machine, file.process, request, argument);
-    return bw_mock_drm_ioctl(machine, file.gpu, request, argument);
+    int rc = bw_mock_drm_ioctl(machine, file.gpu, request, argument);
+    char device[16];
+    snprintf(device, sizeof device, "gpu%u drm", file.gpu->index);
+    bw_mock_trace_ioctl(machine, device, bw_mock_drm_name(request), NULL, NULL, rc);
+    return rc;
 }
 
 /* Doorbells of a mock have no memory: a write is a message to the device. */

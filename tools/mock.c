@@ -1,6 +1,7 @@
 /* bellwire mock: a command on mock GPUs, with faults injected: BW_DEV and BW_MOCK_FAULTS for whatever uses
  * libbellwire. Its own subcommands run in this process. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,19 @@ static int check(const struct bw_device_name *gpu, char **faults, uint32_t fault
         return BW_TOOL_DONE;
     int status = bw_tool_fail(&err);
     return status == BW_TOOL_NO_DEVICE ? status : BW_TOOL_USAGE;
+}
+
+/* Begins the file anew: the machines append. */
+static int trace_begin(const char *path)
+{
+    struct bw_err err = {0};
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        close(fd);
+        return setenv("BW_MOCK_TRACE", path, 1) ? BW_TOOL_FAILED : BW_TOOL_DONE;
+    }
+    bw_fail(&err, -errno, "mock", "trace '%s' cannot be written", path);
+    return bw_tool_fail(&err);
 }
 
 static int environment_set(const struct bw_device_name *gpu, char **faults, uint32_t fault_count)
@@ -71,7 +85,7 @@ int bw_tool_mock(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("mock", argc, argv);
     args.several = "--fault";
-    const char *gpu = "gfx1100";
+    const char *gpu = "gfx1100", *trace = NULL;
     char **faults = calloc((size_t)argc, sizeof *faults);
     uint32_t fault_count = 0;
     struct bw_device_name name;
@@ -83,6 +97,8 @@ int bw_tool_mock(int argc, char **argv)
             gpu = bw_args_value(&args);
         else if (bw_args_is(&args, "--fault"))
             faults[fault_count++] = (char *)(uintptr_t)bw_args_value(&args);
+        else if (bw_args_is(&args, "--trace"))
+            trace = bw_args_output(&args);
         else
             bw_args_unknown(&args);
     }
@@ -99,6 +115,8 @@ int bw_tool_mock(int argc, char **argv)
         status = check(&name, faults, fault_count);
     if (!status)
         status = environment_set(&name, faults, fault_count);
+    if (!status && trace)
+        status = trace_begin(trace);
     free(faults);
     return status ? status : command_run(argc - args.at, argv + args.at);
 }

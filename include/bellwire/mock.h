@@ -53,6 +53,12 @@ const char *bw_mock_arch_at(uint32_t index);
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
 void bw_mock_fault_clear(struct bw_sys *sys);
 
+/* From now on the machine appends to the file, which exists, a line for each ioctl (with its result and its
+ * structure), doorbell, packet, kernel and named error: "12.345678901 gpu0 mec queue 1: DISPATCH_DIRECT 0x4 0x1
+ * 0x1 0x21"; the time is the machine's clock in seconds. Several machines may share a file. -EALREADY: the
+ * machine is traced. -errno of opening. */
+int bw_mock_trace(struct bw_sys *sys, const char *path, struct bw_err *err);
+
 /* Single-step mode: lets one engine do one thing: a packet, or some thousand instructions of a kernel, so
  * that one that never ends gives the step back. Returns 1 when something moved, 0 when all are idle or
  * blocked. A call that sleeps or waits (sleep_ns, WAIT_EVENTS) steps by itself, since nothing else would, and

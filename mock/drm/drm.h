@@ -7,4 +7,7 @@
 int bw_mock_drm_ioctl(struct bw_mock *machine, struct bw_mock_gpu *gpu, unsigned long request,
                       void *argument);
 
+/* For traces; never NULL. */
+const char *bw_mock_drm_name(unsigned long request);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "mock/engine/pm4.h"
+#include "mock/trace.h"
 
 enum {
     PACKET_BYTES = 64,
@@ -18,6 +19,16 @@ enum {
     IB_HEADER = (int)0xc0023f00, /* INDIRECT_BUFFER with three words */
     IB_REMAINING = 10,           /* words left in the packet: dw5 of a PM4-IB packet says so */
 };
+
+static const char *type_name(uint32_t header)
+{
+    static const char *const names[] = {[TYPE_VENDOR] = "AQL vendor packet",
+                                        [TYPE_DISPATCH] = "AQL kernel dispatch",
+                                        [TYPE_BARRIER_AND] = "AQL barrier-and",
+                                        [TYPE_BARRIER_OR] = "AQL barrier-or"};
+    uint32_t type = bw_field(header, 0, 7);
+    return type < BW_COUNT_OF(names) && names[type] ? names[type] : "AQL packet of no known type";
+}
 
 static enum bw_mock_queue_progress fail(struct bw_mock_aql *packet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -265,5 +276,6 @@ enum bw_mock_queue_progress bw_mock_aql_step(struct bw_mock_queue *queue)
         return fault(&packet, &violation);
     if (!queue->aql_start)
         queue->aql_start = bw_mock_gpu_clock(queue->machine);
+    bw_mock_trace_packet(queue, type_name(packet.words[0]), packet.words, BW_COUNT_OF(packet.words));
     return run_packet(&packet);
 }

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "mock/engine/registers.h"
 #include "mock/engine/slice.h"
+#include "mock/trace.h"
 
 enum {
     /* Single-step mode: what a wave-instruction, or a turn of a wave that only sleeps or waits, adds to the
@@ -354,6 +355,7 @@ enum bw_mock_queue_progress bw_mock_launch_run(struct bw_mock_queue *queue, stru
         progress = bw_mock_queue_fail(queue, "no emulator for %s (%s)", gpu->chip->arch, strerror(-rc));
     } else if (injection_passes(queue, &progress)) {
         queue->kernel.dispatch = launch->dispatch;
+        bw_mock_trace_dispatch(queue, &queue->kernel.dispatch);
         return go_on(queue);
     }
     atomic_store(&gpu->kernel_of, NULL);

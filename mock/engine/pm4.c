@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "mock/engine/registers.h"
+#include "mock/trace.h"
 
 enum {
     HEADER_TYPE_3 = 3,
@@ -192,6 +193,7 @@ static enum bw_mock_queue_progress step(struct bw_mock_queue *queue)
     enum bw_mock_queue_progress progress;
     if (!read_packet(&packet, &progress))
         return progress;
+    bw_mock_trace_packet(queue, packet.kind->name, packet.words, packet.count);
     bool was_indirect = queue->in_indirect;
     struct bw_mock_stream stream = queue->indirect;
     progress = packet.kind->run(&packet);

@@ -13,6 +13,7 @@
 
 #include "base/thread.h"
 #include "mock/engine/dispatch.h"
+#include "mock/trace.h"
 
 enum {
     BLOCKED_NS_MIN = 20000,   /* a blocked queue looks at memory again after this, ... */
@@ -53,6 +54,7 @@ void bw_mock_doorbell_write(struct bw_mock_context *context, uint64_t offset, ui
     struct bw_mock_doorbell *doorbell = &context->doorbells[offset / 8];
     struct bw_mock_fault fault;
     atomic_fetch_add_explicit(&machine->stats.doorbells, 1, memory_order_relaxed);
+    bw_mock_trace_doorbell(context, offset, value);
     if (!atomic_load(&doorbell->bound)) {
         bw_mock_error_set(machine, "doorbell at offset 0x%llx: no queue listens there",
                           (unsigned long long)offset);

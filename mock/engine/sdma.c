@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "mock/engine/registers.h"
+#include "mock/trace.h"
 
 enum { OPCODE_NOP = 0, OPCODE_WRITE = 2, NOP_COUNT_LOW = 16, NOP_COUNT_HIGH = 29 };
 
@@ -176,6 +177,7 @@ enum bw_mock_queue_progress bw_mock_sdma_step(struct bw_mock_queue *queue)
     enum bw_mock_queue_progress progress;
     if (!read_packet(&packet, &progress))
         return progress;
+    bw_mock_trace_packet(queue, packet.kind->name, packet.words, packet.count);
     bool was_indirect = queue->in_indirect;
     progress = packet.kind->run(&packet);
     if (progress != BW_MOCK_QUEUE_MOVED)

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "mock/kfd/event.h"
+#include "mock/trace.h"
 
 /* The address range that user space gets. */
 #define GPUVM_BASE  0x4000ull
@@ -309,6 +310,17 @@ static int inject(struct bw_mock *machine, const char *name)
     }
 }
 
+static int call_run(struct bw_mock_process *process, unsigned number, void *data)
+{
+    pthread_mutex_t *lock = calls[number].unlocked ? NULL : &process->machine->lock;
+    if (lock)
+        pthread_mutex_lock(lock);
+    int rc = calls[number].call(process, data);
+    if (lock)
+        pthread_mutex_unlock(lock);
+    return rc;
+}
+
 int bw_mock_kfd_ioctl(struct bw_mock *machine, struct bw_mock_process *process, unsigned long request,
                       void *argument)
 {
@@ -322,15 +334,11 @@ int bw_mock_kfd_ioctl(struct bw_mock *machine, struct bw_mock_process *process, 
     size_t bytes = _IOC_SIZE(request) < calls[number].size ? _IOC_SIZE(request) : calls[number].size;
     if (!argument)
         return bw_mock_refuse(machine, -EFAULT, "%s: no argument", calls[number].name);
-    int rc = inject(machine, calls[number].name);
-    if (rc)
-        return rc;
     memcpy(data, argument, bytes);
-    if (!calls[number].unlocked)
-        pthread_mutex_lock(&machine->lock);
-    rc = calls[number].call(process, data);
-    if (!calls[number].unlocked)
-        pthread_mutex_unlock(&machine->lock);
+    int rc = inject(machine, calls[number].name);
+    if (!rc)
+        rc = call_run(process, number, data);
+    bw_mock_trace_ioctl(machine, "kfd", calls[number].name, bw_mock_kfd_fields(number), data, rc);
     memcpy(argument, data, bytes);
     return rc;
 }

@@ -9,7 +9,7 @@ bellwire=$1 source_dir=$2 json_check=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export BW_DEV=mockkfd+amd@gfx1100 BW_CACHE=$work/cache BW_WAIT_MS=20000
-unset BW_MOCK_FAULTS
+unset BW_MOCK_FAULTS BW_MOCK_TRACE
 failures=0 checks=0
 
 complain() {

@@ -24,6 +24,29 @@ check 4 'mockkfd\+amd:0@gfx1100: copy queue 0: .* after [0-9]{3,}\.[0-9]+ ms .*i
 check 0 '' mock --fault doorbell:delay=20 -- run "$digits"
 check 0 '' mock --fault irq:drop -- run "$digits"
 check 3 'there are' mock -- run "$digits" --device tpu
+# A trace has what was asked of the machine and what it did: names, results, words, kernels, errors.
+traced() {
+  checks=$((checks + 1))
+  grep -qE -- "$1" "$work/trace" || complain "$last: trace" "a line like '$1'" "$(head -c 2000 "$work/trace")"
+}
+echo stale >"$work/trace"
+check 0 '' mock --trace "$work/trace" -- run "$digits" --json
+kernels=$(echo "$out" | grep -oE '"kernels": *[0-9]+' | grep -oE '[0-9]+$')
+traced '^[0-9]+\.[0-9]{9} machine: 1 x gfx1100$'
+traced 'kfd ioctl ALLOC_MEMORY_OF_GPU = 0: va_addr=0x[0-9a-f]+ size=0x[0-9a-f]+ handle=0x[0-9a-f]+ mmap_offset=0x[0-9a-f]+ gpu_id=0x[0-9a-f]+ flags=0x[0-9a-f]+$'
+traced 'kfd ioctl CREATE_QUEUE = 0: .* queue_type=0x1 '
+traced 'gpu0 doorbell 0x0: 0x[0-9a-f]+$'
+traced 'gpu0 mec queue 0: RELEASE_MEM( 0x[0-9a-f]+){7}$'
+traced 'gpu0 sdma[01] queue [0-9]+: COPY_LINEAR( 0x[0-9a-f]+){7}$'
+checks=$((checks + 2))
+grep -q stale "$work/trace" && complain "$last" 'a new trace' 'the old one'
+[ "$(grep -c ': kernel at 0x' "$work/trace")" = "$kernels" ] || complain "$last" "$kernels kernels" "$(grep -c ': kernel at 0x' "$work/trace")"
+check 1 'ENOMEM' mock --trace "$work/trace" --fault ioctl.ALLOC_MEMORY_OF_GPU:fail=ENOMEM,nth=3 -- run "$digits"
+traced 'kfd ioctl ALLOC_MEMORY_OF_GPU = ENOMEM: va_addr=0x'
+traced 'error: ALLOC_MEMORY_OF_GPU: injected failure$'
+check 1 'no/where' mock --trace "$work/no/where" -- run "$digits"
+check 2 'names no file' mock --trace - -- run "$digits"
+
 check 7 '' mock -- sh -c 'exit 7'
 # A word after `bellwire` is a subcommand of this one, not of whatever has that name on the path.
 mkdir "$work/path" && printf '#!/bin/sh\nexit 0\n' >"$work/path/bellwire" && chmod +x "$work/path/bellwire"

@@ -7,7 +7,7 @@ build_dir=$1 source_dir=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export BW_CACHE=$work/cache
-unset BW_DEV BW_MOCK_FAULTS CFLAGS LDFLAGS DESTDIR CMAKE_PREFIX_PATH PKG_CONFIG_PATH
+unset BW_DEV BW_MOCK_FAULTS BW_MOCK_TRACE CFLAGS LDFLAGS DESTDIR CMAKE_PREFIX_PATH PKG_CONFIG_PATH
 failures=0
 
 step() { # WHAT COMMAND...
