@@ -17,8 +17,7 @@
 
 enum {
     FILE_BYTES_MAX = 1 << 30,
-    LABELS_MAX = 1 << 12,  /* each is looked at for each instruction: larger objects are no hand's work */
-    EF_AMDGPU_MACH = 0xff, /* of e_flags: LLVM BinaryFormat/ELF.h */
+    LABELS_MAX = 1 << 12, /* each is looked at for each instruction: larger objects are no hand's work */
 };
 
 /* Where a function begins: in the section for a relocatable object, else in memory. */
@@ -196,7 +195,8 @@ static int list_elf(struct listing *listing, const struct bw_amd_arch *arch, con
     struct bw_arena arena = {0};
     struct bw_amd_elf elf;
     int rc = bw_amd_elf_open(&elf, &arena, file, file_bytes, err);
-    const struct bw_amd_arch *built_for = rc ? NULL : bw_amd_arch_by_elf_machine(elf.flags & EF_AMDGPU_MACH);
+    const struct bw_amd_arch *built_for =
+        rc ? NULL : bw_amd_arch_by_elf_machine(elf.flags & BW_AMD_ELF_FLAGS_MACHINE);
     if (!rc && arch && built_for != arch) {
         rc = bw_fail(err, -EINVAL, "disasm", "this object is for another architecture (e_flags 0x%x)",
                      elf.flags);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "compiler/llvm/machine.h"
-#include "drivers/amd/arch.h"
 
 static int assemble(LLVMTargetMachineRef machine, LLVMModuleRef module,
                     const struct bw_llvm_diagnostics *diagnostics, void **object, uint64_t *object_bytes,
@@ -24,15 +23,11 @@ static int assemble(LLVMTargetMachineRef machine, LLVMModuleRef module,
 int bw_llvm_assemble(const char *arch, const char *text, uint64_t text_bytes, void **object,
                      uint64_t *object_bytes, struct bw_err *err)
 {
-    if (!bw_amd_arch_find(arch)) {
-        char known[160];
-        bw_amd_arch_names(known, sizeof known);
-        bw_fail(err, -ENOTSUP, "asm", "architecture '%s'", arch);
-        bw_err_hint(err, "known: %s", known);
-        return -ENOTSUP;
-    }
+    const struct bw_amd_arch *row;
     LLVMTargetMachineRef machine = NULL;
-    int rc = bw_llvm_machine_create(BW_LLVM_TRIPLE_AMDGPU, arch, "", &machine, err);
+    int rc = bw_llvm_arch_find("asm", arch, &row, err);
+    if (!rc)
+        rc = bw_llvm_machine_create(BW_LLVM_TRIPLE_AMDGPU, row->name, "", &machine, err);
     if (rc)
         return rc;
     struct bw_llvm_diagnostics diagnostics;

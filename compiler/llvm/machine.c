@@ -1,10 +1,13 @@
 /* Target machines, diagnostics and emission: see machine.h. */
 #include "compiler/llvm/machine.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <llvm-c/Target.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 /* LLVM's registry of targets is a list without a lock, so that it is filled before there are threads; this
  * library has no state of its own that could say "once". */
@@ -19,6 +22,37 @@ __attribute__((constructor)) static void targets_register(void)
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
     LLVMInitializeAMDGPUAsmParser();
+}
+
+static bool makes_code(const struct bw_amd_arch *row)
+{
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    return row->llvm_major <= major;
+}
+
+int bw_llvm_arch_find(const char *subsystem, const char *arch, const struct bw_amd_arch **row,
+                      struct bw_err *err)
+{
+    uint32_t count;
+    const struct bw_amd_arch *table = bw_amd_arch_table(&count);
+    *row = bw_amd_arch_find(arch);
+    if (*row && makes_code(*row))
+        return 0;
+    bw_fail(err, -ENOTSUP, subsystem, "architecture '%s'", arch);
+    if (*row) {
+        unsigned major, minor, patch;
+        LLVMGetVersion(&major, &minor, &patch);
+        bw_err_expected(err, "LLVM %u or later", (*row)->llvm_major);
+        bw_err_observed(err, "LLVM %u.%u.%u", major, minor, patch);
+    }
+    struct bw_text known = {0};
+    for (uint32_t i = 0; i < count; i++)
+        if (makes_code(&table[i]))
+            bw_text_add(&known, "%s%s", known.length ? ", " : "", table[i].name);
+    bw_err_hint(err, "known: %s", bw_text_string(&known));
+    bw_text_free(&known);
+    return -ENOTSUP;
 }
 
 int bw_llvm_machine_create(const char *triple, const char *cpu, const char *features,
@@ -67,6 +101,24 @@ int bw_llvm_emit(LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMCodeGen
     return rc;
 }
 
+/* What LLVM says that it made. */
+static int check_marks(LLVMTargetMachineRef machine, const void *object, uint64_t object_bytes,
+                       struct bw_err *err)
+{
+    char *cpu = LLVMGetTargetMachineCPU(machine);
+    const struct bw_amd_arch *row = bw_amd_arch_find(cpu);
+    LLVMDisposeMessage(cpu);
+    Elf64_Ehdr header;
+    if (!row || object_bytes < sizeof header)
+        return 0;
+    memcpy(&header, object, sizeof header);
+    if ((header.e_flags & BW_AMD_ELF_FLAGS_MACHINE) == row->elf_machine)
+        return 0;
+    bw_fail(err, -ENOTSUP, "llvm", "object for %s: e_flags 0x%x", row->name, header.e_flags);
+    bw_err_expected(err, "machine 0x%x", row->elf_machine);
+    return -ENOTSUP;
+}
+
 int bw_llvm_emit_object(LLVMTargetMachineRef machine, LLVMModuleRef module, void **object,
                         uint64_t *object_bytes, struct bw_err *err)
 {
@@ -79,6 +131,12 @@ int bw_llvm_emit_object(LLVMTargetMachineRef machine, LLVMModuleRef module, void
     if (*object)
         memcpy(*object, LLVMGetBufferStart(buffer), *object_bytes);
     LLVMDisposeMemoryBuffer(buffer);
-    return *object ? 0
-                   : bw_fail(err, -ENOMEM, "llvm", "object of %llu bytes", (unsigned long long)*object_bytes);
+    if (!*object)
+        return bw_fail(err, -ENOMEM, "llvm", "object of %llu bytes", (unsigned long long)*object_bytes);
+    rc = check_marks(machine, *object, *object_bytes, err);
+    if (rc) {
+        free(*object);
+        *object = NULL;
+    }
+    return rc;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/codegen.h"
-#include "drivers/amd/arch.h"
+#include "compiler/llvm/machine.h"
 
 int bw_target_host(struct bw_target *target, struct bw_err *err)
 {
@@ -34,14 +34,10 @@ int bw_target_host(struct bw_target *target, struct bw_err *err)
 
 int bw_target_amdgpu(const char *arch, struct bw_target *target, struct bw_err *err)
 {
-    const struct bw_amd_arch *row = bw_amd_arch_find(arch);
-    if (!row) { /* LLVM-C would silently emit code for a generic one */
-        char known[160];
-        bw_amd_arch_names(known, sizeof known);
-        bw_fail(err, -ENOTSUP, "llvm", "architecture '%s'", arch);
-        bw_err_hint(err, "known: %s", known);
-        return -ENOTSUP;
-    }
+    const struct bw_amd_arch *row;
+    int rc = bw_llvm_arch_find("llvm", arch, &row, err);
+    if (rc)
+        return rc;
     *target = (struct bw_target){.family = BW_TARGET_AMDGPU,
                                  .vector_bytes = 16,
                                  .vector_registers = 128,

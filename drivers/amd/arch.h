@@ -12,6 +12,7 @@
 #define BW_AMD_ARCH_PROPERTIES(P) \
     P(gfx_version)                \
     P(elf_machine)                \
+    P(llvm_major)                 \
     P(packets)                    \
     P(wave_sizes)                 \
     P(lds_bytes)                  \
@@ -48,23 +49,24 @@ enum bw_amd_rsrc3_layout {
 };
 
 struct bw_amd_arch {
-    const char *name;               /* as LLVM's -mcpu */
-    uint32_t verified;              /* 1 << enum bw_amd_property */
-    bool drivable;                  /* bw_amd_open accepts it; false: known to tools and the compiler only */
-    uint32_t gfx_version;           /* KFD's gfx_target_version: major*10000 + minor*100 + stepping */
-    uint32_t elf_machine;           /* EF_AMDGPU_MACH of e_flags */
-    uint32_t packets;               /* enum bw_amd_packet_generation: one PM4 and one SDMA bit */
-    uint32_t wave_sizes;            /* 32 | 64 */
-    uint32_t wave_size;             /* what the compiler picks */
-    uint32_t lds_bytes;             /* most per workgroup */
-    uint32_t lds_granule_bytes;     /* unit of COMPUTE_PGM_RSRC2.LDS_SIZE */
-    uint32_t simds_per_cu;          /* a workgroup runs on those of one CU, */
-    bool has_wgp_mode;              /* or, where COMPUTE_PGM_RSRC1 says so, of two */
-    uint32_t waves_per_simd;        /* most */
-    uint32_t vgprs_per_simd;        /* of 64 lanes; of 32 there are twice as many */
-    uint32_t vgpr_granule;          /* a wave of 64 is given a multiple of it; one of 32, of twice as many */
-    uint32_t vgpr_unit;             /* in which COMPUTE_PGM_RSRC1.VGPRS counts, 64 lanes; 32: twice that */
-    uint32_t vgprs_per_wave;        /* most, of any size */
+    const char *name;           /* as LLVM's -mcpu */
+    uint32_t verified;          /* 1 << enum bw_amd_property */
+    bool drivable;              /* bw_amd_open accepts it; false: known to tools and the compiler only */
+    uint32_t gfx_version;       /* KFD's gfx_target_version: major*10000 + minor*100 + stepping */
+    uint32_t elf_machine;       /* EF_AMDGPU_MACH of e_flags */
+    uint32_t llvm_major;        /* the first that makes code for it; 0: any that this project builds with */
+    uint32_t packets;           /* enum bw_amd_packet_generation: one PM4 and one SDMA bit */
+    uint32_t wave_sizes;        /* 32 | 64 */
+    uint32_t wave_size;         /* what the compiler picks */
+    uint32_t lds_bytes;         /* most per workgroup */
+    uint32_t lds_granule_bytes; /* unit of COMPUTE_PGM_RSRC2.LDS_SIZE */
+    uint32_t simds_per_cu;      /* a workgroup runs on those of one CU, */
+    bool has_wgp_mode;          /* or, where COMPUTE_PGM_RSRC1 says so, of two */
+    uint32_t waves_per_simd;    /* most */
+    uint32_t vgprs_per_simd;    /* of 64 lanes; of 32 there are twice as many */
+    uint32_t vgpr_granule;      /* a wave of 64 is given a multiple of it; one of 32, of twice as many */
+    uint32_t vgpr_unit;         /* in which COMPUTE_PGM_RSRC1.VGPRS counts, 64 lanes; 32: twice that */
+    uint32_t vgprs_per_wave;    /* most, of any size */
     uint32_t scratch_granule_bytes; /* unit of COMPUTE_TMPRING_SIZE.WAVESIZE */
     uint32_t scratch_units_max;     /* its largest value */
     bool scratch_waves_per_engine;  /* COMPUTE_TMPRING_SIZE.WAVES counts per shader engine, not per GPU */
@@ -78,8 +80,9 @@ struct bw_amd_arch {
 };
 
 enum {
-    BW_AMD_GROUP_SIZE_MAX = 1024, /* work-items; HSA and every row's hardware (16 waves of 64, 32 of 32) */
-    BW_AMD_USER_SGPRS_MAX = 16,   /* COMPUTE_USER_DATA_0..15 */
+    BW_AMD_ELF_FLAGS_MACHINE = 0xff, /* EF_AMDGPU_MACH: LLVM BinaryFormat/ELF.h */
+    BW_AMD_GROUP_SIZE_MAX = 1024,    /* work-items; HSA and every row's hardware (16 waves of 64, 32 of 32) */
+    BW_AMD_USER_SGPRS_MAX = 16,      /* COMPUTE_USER_DATA_0..15 */
 };
 
 /* NULL: not in the table, and then neither this driver nor LLVM is to be asked about it. */

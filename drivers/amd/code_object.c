@@ -12,7 +12,7 @@
 #include "base/bits.h"
 
 /* LLVM BinaryFormat/ELF.h, EF_AMDGPU_*_V4 */
-enum { DESCRIPTOR_BYTES = 64, FLAG_MACHINE = 0xff, FLAG_XNACK = 0x300, FLAG_XNACK_ON = 0x300 };
+enum { DESCRIPTOR_BYTES = 64, FLAG_XNACK = 0x300, FLAG_XNACK_ON = 0x300 };
 static const char subsystem[] = "elf";
 static const char descriptor_suffix[] = ".kd";
 static const uint64_t not_placed = UINT64_MAX;
@@ -20,7 +20,7 @@ static const uint64_t not_placed = UINT64_MAX;
 static int check_architecture(struct bw_amd_code_object *object, struct bw_err *err)
 {
     uint32_t flags = object->elf.flags;
-    const struct bw_amd_arch *built_for = bw_amd_arch_by_elf_machine(flags & FLAG_MACHINE);
+    const struct bw_amd_arch *built_for = bw_amd_arch_by_elf_machine(flags & BW_AMD_ELF_FLAGS_MACHINE);
     if (built_for != object->arch) {
         bw_fail(err, -ENOTSUP, subsystem, "code object is for another architecture (e_flags 0x%x)", flags);
         bw_err_expected(err, "%s", object->arch->name);

@@ -4,6 +4,7 @@
  * - gfx_version: LLVM AMDGPUUsage "Processors" (gfxMNS = major.minor.stepping, stepping in hex); KFD's
  *   gfx_target_version = major*10000 + minor*100 + stepping (kfd_topology.c)
  * - elf_machine: LLVM BinaryFormat/ELF.h, EF_AMDGPU_MACH_*; gfx950's is of LLVM 20
+ * - llvm_major: LLVM's release notes, "Changes to the AMDGPU Backend"
  * - packets: Linux nvd.h against soc15d.h; sdma_v6_0_0_pkt_open.h against vega10_sdma_pkt_open.h
  * - wave_sizes: AMDGPUUsage "Target Features" (wavefrontsize64), gfx9 has 64 only
  * - lds_bytes: RDNA3, RDNA4 and CDNA3 ISA documents, "LDS"; gfx950: AMDGPUUsage
@@ -38,11 +39,11 @@
 
 /* Kernel descriptor bits that must be 0. PRIORITY, PRIV, DEBUG_MODE, BULKY, CDBG_USER, the trap handler,
  * address watch and memory exceptions and the LDS size are the packet processor's (here: the encoder's) to
- * set; the rest is reserved. */
+ * set; the rest is reserved. The count of SGPRs (RSRC1 6:9), which AMDGPUUsage reserves from gfx10 on, is
+ * not: LLVM's code generator fills it on every generation, and waves have all 128 whatever it says. */
 #define RSRC1_ALWAYS (BITS(10, 11) | BIT(20) | BIT(22) | BIT(24) | BIT(25) | BITS(27, 28))
 #define RSRC1_GFX9   (RSRC1_ALWAYS | BITS(29, 31))
-#define RSRC1_GFX11  (RSRC1_ALWAYS | BITS(6, 9)) /* waves have all SGPRs */
-#define RSRC1_GFX12  (RSRC1_GFX11 | BIT(23))     /* DISABLE_PERF */
+#define RSRC1_GFX12  (RSRC1_ALWAYS | BIT(23)) /* DISABLE_PERF */
 #define RSRC2_ALWAYS (BIT(6) | BIT(13) | BIT(14) | BITS(15, 23) | BIT(31))
 #define RSRC3_GFX9   (BITS(6, 15) | BITS(17, 31))
 /* IMAGE_OP (31) is of kernels in graphics pipelines. */
@@ -63,7 +64,7 @@
     .packets = BW_AMD_PM4_GCR | BW_AMD_SDMA_5, .wave_sizes = 32 | 64, .wave_size = 32, .simds_per_cu = 2, \
     .has_wgp_mode = true, .waves_per_simd = 16, .vgpr_unit = 4, .vgprs_per_wave = 256,                    \
     .lds_bytes = 64 << 10, .lds_granule_bytes = 512, .scratch_granule_bytes = 256,                        \
-    .scratch_units_max = (1 << 15) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_GFX11,  \
+    .scratch_units_max = (1 << 15) - 1, .scratch_waves_per_engine = true, .rsrc1_reserved = RSRC1_ALWAYS, \
     .rsrc2_reserved = RSRC2_ALWAYS, .rsrc3_reserved = RSRC3_GFX11,                                        \
     .rsrc3_register = BW_AMD_COMPUTE_PGM_RSRC3, .rsrc3_layout = BW_AMD_RSRC3_SHARED_VGPRS,                \
     .architected_flat_scratch = true, .xcc_max = 1
@@ -104,6 +105,7 @@ static const struct bw_amd_arch rows[] = {
      .drivable = false, /* as gfx942 */
      .gfx_version = 90500,
      .elf_machine = 0x4f,
+     .llvm_major = 20,
      GFX9_COMMON,
      .lds_granule_bytes = 1280,
      .lds_bytes = 160 << 10,

@@ -21,8 +21,8 @@ static const struct reserved generations[] = {
      * memory violation, LDS and bit 31. Between ACCUM_OFFSET and TG_SPLIT, and above; traps, IMAGE_OP. */
     {"gfx90a", 0xfb500c00, 0x80ffe040, 0xfffeffc0, 0xf380, 0},
     {"gfx942 gfx950", 0xfb500c00, 0x80ffe040, 0xfffeffc0, 0xf380, 0},
-    {"gfx1100 gfx1101 gfx1102", 0x1b500fc0, 0x80ffe040, 0xfffffc00, 0xf380, 0xffff},
-    {"gfx1200 gfx1201", 0x1bd00fc0, 0x80ffe040, 0xffffd00f, 0xf380, 0xffff},
+    {"gfx1100 gfx1101 gfx1102", 0x1b500c00, 0x80ffe040, 0xfffffc00, 0xf380, 0xffff},
+    {"gfx1200 gfx1201", 0x1bd00c00, 0x80ffe040, 0xffffd00f, 0xf380, 0xffff},
 };
 
 static void put32(uint8_t *bytes, uint32_t offset, uint32_t value)
