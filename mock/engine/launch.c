@@ -190,7 +190,7 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
                                             const struct bw_isa_dispatch *dispatch,
                                             const struct bw_isa_result *result)
 {
-    char what[256];
+    char what[320]; /* result->text, and some 100 for the place */
     struct bw_mock_mapping mapping;
     unsigned long long entry = dispatch->entry_va, pc = result->pc;
     if (result->status == BW_ISA_DONE)
@@ -209,9 +209,9 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
             .access = result->access,
             .mapped = bw_mock_space_find(&queue->context->space, result->va, &mapping),
         };
-        snprintf(what, sizeof what, "kernel 0x%llx at pc 0x%llx, group (%u, %u, %u) wave %u lane %u: %s",
-                 entry, pc, result->group[0], result->group[1], result->group[2], result->wave, result->lane,
-                 result->text);
+        bw_text_fit(what, sizeof what, "kernel 0x%llx at pc 0x%llx, group (%u, %u, %u) wave %u lane %u: %s",
+                    entry, pc, result->group[0], result->group[1], result->group[2], result->wave,
+                    result->lane, result->text);
         return bw_mock_queue_fault(queue, &violation, what);
     }
     case BW_ISA_MISALIGNED:

@@ -431,6 +431,7 @@ void bw_isa_run(const struct bw_isa *isa, struct bw_isa_pool *pool, const struct
                           : run.groups_per_take > TAKE_MAX ? TAKE_MAX
                                                            : run.groups_per_take;
     atomic_init(&run.fault_group, UINT64_MAX);
+    atomic_init(&run.patience, BW_FAULT_PATIENCE);
     if (prepare_worker(&run, worker)) {
         refuse(result, "out of memory for the waves");
         return;

@@ -125,7 +125,17 @@ static bool may_continue(struct bw_run *run, uint64_t group_index)
     if (atomic_load_explicit(&run->control->stop, memory_order_relaxed))
         atomic_store_explicit(&run->stopped, true, memory_order_relaxed);
     return !atomic_load_explicit(&run->stopped, memory_order_relaxed) &&
-           group_index < atomic_load_explicit(&run->fault_group, memory_order_relaxed);
+           group_index < atomic_load_explicit(&run->fault_group, memory_order_relaxed) &&
+           atomic_load_explicit(&run->patience, memory_order_relaxed) > 0;
+}
+
+/* A group has gone on for some turns of its waves without ending. Once another has failed, that is to be told
+ * soon, as hardware does: the groups below the one that failed are let to their ends only so that the lowest
+ * failure is the one that is told, whatever the number of threads, and some may be endless. */
+static void lose_patience(struct bw_run *run, unsigned turns)
+{
+    if (atomic_load_explicit(&run->fault_group, memory_order_relaxed) != UINT64_MAX)
+        atomic_fetch_sub_explicit(&run->patience, turns, memory_order_relaxed);
 }
 
 /* When every live wave is at the barrier (and every wave has been started), they go on. */
@@ -357,6 +367,7 @@ static void run_groups(struct bw_run *run, struct bw_worker *worker)
             break;
         turns -= turns > 0;
         if (run_group(run, worker, &berth->group) == GROUP_WAITS) {
+            lose_patience(run, worker->polls + 1);
             tell_place(run, &berth->group);
             give_way(&residents, berth);
             turns = is_new ? residents.count : turns;
@@ -405,6 +416,7 @@ static void run_group_stepped(struct bw_run *run, struct bw_worker *worker, stru
         if (group->live[at]->stop != BW_WAVE_BARRIER && !step_wave(run, worker, group, at))
             break;
         release_barrier(group);
+        lose_patience(run, 1);
         pause_stepped(run, worker, group, stepping);
     }
 }

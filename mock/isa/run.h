@@ -5,7 +5,10 @@
 #include "base/rng.h"
 #include "mock/isa/pool.h"
 
-enum { BW_SCRATCH_SLOTS_MAX = 4096 }; /* COMPUTE_TMPRING_SIZE.WAVES has 12 bits */
+enum {
+    BW_SCRATCH_SLOTS_MAX = 4096, /* COMPUTE_TMPRING_SIZE.WAVES has 12 bits */
+    BW_FAULT_PATIENCE = 512,     /* turns of waves, 2^16 instructions each: well below a second */
+};
 
 struct bw_run {
     struct bw_isa_pool *pool;
@@ -21,6 +24,7 @@ struct bw_run {
     bool uses_scratch;
     _Atomic uint64_t next_group;
     _Atomic uint64_t fault_group; /* the lowest that has failed; nothing above it is started any more */
+    _Atomic int64_t patience;     /* with those below it, which may never end: see lose_patience */
     _Atomic bool out_of_memory;   /* a worker had no room for a group */
     _Atomic bool stopped;         /* control->stop was seen */
     pthread_mutex_t lock;         /* the fields below */

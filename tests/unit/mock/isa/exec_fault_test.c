@@ -525,7 +525,38 @@ static void test_first_fault(void)
     }
 }
 
-BW_TEST_MAIN("isa exec faults", {"groups that wait for later ones", test_groups_wait},
+/* A group that never ends does not hide that another one fails. */
+static void test_fault_beside_an_endless_group(void)
+{
+    static const uint32_t spins[] = {
+        0xbf068002,                         /* s_cmp_eq_u32 s2, 0 */
+        0xbfa10002,                         /* s_cbranch_scc0 2 */
+        0xbf800000,                         /* s_nop 0 */
+        0xbfa0fffe,                         /* s_branch to it */
+        0x7e000280, 0x7e020280,             /* v_mov_b32_e32 v0, 0; v_mov_b32_e32 v1, 0 */
+        0xdc560008, 0x027c0000, 0xbfb00000, /* global_load_b64 v[2:3], v[0:1], off offset:8; s_endpgm */
+    };
+    for (unsigned threads = 1; threads <= 4; threads++) {
+        if (!BEGIN(threads, spins, 0))
+            return;
+        machine.dispatch.group_count[0] = 500;
+        for (unsigned stepped = 0; stepped < (threads == 1 ? 2 : 1); stepped++) {
+            machine.dispatch.single_step = stepped;
+            machine.dispatch.seed = 3; /* which does not begin with group 0 */
+            for (uint32_t sleeps = 0; sleeps < 2; sleeps++) {
+                uint32_t word = sleeps ? 0xbf830001 /* s_sleep 1 */ : 0xbf800000;
+                memcpy(machine.memory + 8, &word, sizeof word);
+                BW_EQ(exec_run(&machine), BW_ISA_MEMORY_FAULT);
+                BW_EQ(machine.result.va, 8);
+                BW_TRUE(machine.result.group[0] > 0);
+            }
+        }
+        exec_machine_free(&machine);
+    }
+}
+
+BW_TEST_MAIN("isa exec faults", {"a fault beside an endless group", test_fault_beside_an_endless_group},
+             {"groups that wait for later ones", test_groups_wait},
              {"waves that wait for each other", test_waves_wait},
              {"a barrier that an ended wave cannot reach", test_barrier_after_an_end},
              {"a misaligned atomic", test_misaligned}, {"LDS out of range reads 0", test_lds_outside},
