@@ -23,8 +23,9 @@ struct decoder {
     const uint8_t *at, *end;
     png_structp png;
     png_infop info;
-    png_bytep samples; /* the whole picture, as interlaced files need it */
+    png_bytep samples; /* a row; the whole picture of interlaced files */
     png_bytepp rows;
+    struct bw_picture *picture;
     char why[96];
     int code;
 };
@@ -81,12 +82,17 @@ static void allocate(struct decoder *decoder, uint64_t file_bytes)
         png_error(decoder->png, "the file is too small for its picture");
     expand(decoder);
     decoder->code = -ENOMEM;
-    decoder->samples = malloc(width * height * CHANNELS * SAMPLE_BYTES);
-    decoder->rows = calloc(height, sizeof *decoder->rows);
-    if (!decoder->samples || !decoder->rows)
+    /* What is interlaced is whole at its last pass; of all else a row at a time is held. */
+    uint64_t held = png_get_interlace_type(decoder->png, decoder->info) == PNG_INTERLACE_NONE ? 1 : height;
+    decoder->samples = malloc(width * held * CHANNELS * SAMPLE_BYTES);
+    decoder->rows = calloc(held, sizeof *decoder->rows);
+    decoder->picture->rgb = malloc(width * height * 3 * sizeof *decoder->picture->rgb);
+    if (!decoder->samples || !decoder->rows || !decoder->picture->rgb)
         png_error(decoder->png, "out of memory");
     decoder->code = -EBADMSG;
-    for (uint64_t y = 0; y < height; y++)
+    decoder->picture->width = (uint32_t)width;
+    decoder->picture->height = (uint32_t)height;
+    for (uint64_t y = 0; y < held; y++)
         decoder->rows[y] = decoder->samples + y * width * CHANNELS * SAMPLE_BYTES;
 }
 
@@ -109,31 +115,14 @@ static void row_colour(const struct decoder *decoder, uint8_t *row, const png_co
     }
 }
 
-static void palette_apply(const struct decoder *decoder)
+static void palette_apply(const struct decoder *decoder, uint8_t *row)
 {
     png_colorp palette = NULL;
     png_bytep alpha = NULL;
     int colours = 0, alphas = 0;
     png_get_PLTE(decoder->png, decoder->info, &palette, &colours);
     png_get_tRNS(decoder->png, decoder->info, &alpha, &alphas, NULL);
-    for (uint32_t y = 0; y < png_get_image_height(decoder->png, decoder->info); y++)
-        row_colour(decoder, decoder->rows[y], palette, colours, alpha, alphas);
-}
-
-/* 0, or -1 with decoder->why set. Nothing that changes after setjmp lives in registers here. */
-static int decode(struct decoder *decoder, uint64_t file_bytes)
-{
-    if (setjmp(png_jmpbuf(decoder->png)))
-        return -1;
-    png_set_user_limits(decoder->png, BW_PICTURE_PIXELS_MAX, BW_PICTURE_PIXELS_MAX);
-    png_set_read_fn(decoder->png, decoder, on_read);
-    png_read_info(decoder->png, decoder->info);
-    allocate(decoder, file_bytes);
-    png_read_image(decoder->png, decoder->rows);
-    if (has_palette(decoder))
-        palette_apply(decoder);
-    png_read_end(decoder->png, NULL);
-    return 0;
+    row_colour(decoder, row, palette, colours, alpha, alphas);
 }
 
 static float sample(const uint8_t *at)
@@ -142,43 +131,61 @@ static float sample(const uint8_t *at)
 }
 
 /* Over a white ground. */
-static void blend(const struct decoder *decoder, const struct bw_picture *picture)
+static void blend(const uint8_t *row, uint32_t pixels, float *rgb)
 {
-    uint64_t pixels = (uint64_t)picture->width * picture->height;
-    for (uint64_t i = 0; i < pixels; i++) {
-        const uint8_t *from = decoder->samples + i * CHANNELS * SAMPLE_BYTES;
-        float alpha = sample(from + 3 * SAMPLE_BYTES);
+    for (uint32_t i = 0; i < pixels; i++, row += CHANNELS * SAMPLE_BYTES, rgb += 3) {
+        float alpha = sample(row + 3 * SAMPLE_BYTES);
         for (unsigned channel = 0; channel < 3; channel++)
-            picture->rgb[3 * i + channel] =
-                alpha == 1.0f ? sample(from + channel * SAMPLE_BYTES)
-                              : sample(from + channel * SAMPLE_BYTES) * alpha + (1.0f - alpha);
+            rgb[channel] = alpha == 1.0f ? sample(row + channel * SAMPLE_BYTES)
+                                         : sample(row + channel * SAMPLE_BYTES) * alpha + (1.0f - alpha);
     }
 }
 
-static int deliver(const struct decoder *decoder, struct bw_picture *picture)
+static void row_deliver(const struct decoder *decoder, uint32_t y, uint8_t *row)
 {
-    picture->width = png_get_image_width(decoder->png, decoder->info);
-    picture->height = png_get_image_height(decoder->png, decoder->info);
-    picture->rgb = malloc((size_t)picture->width * picture->height * 3 * sizeof *picture->rgb);
-    if (!picture->rgb)
-        return -ENOMEM;
-    blend(decoder, picture);
+    const struct bw_picture *picture = decoder->picture;
+    if (has_palette(decoder))
+        palette_apply(decoder, row);
+    blend(row, picture->width, picture->rgb + (size_t)y * picture->width * 3);
+}
+
+/* 0, or -1 with decoder->why set. Nothing that changes after setjmp is read after it. */
+static int decode(struct decoder *decoder, uint64_t file_bytes)
+{
+    if (setjmp(png_jmpbuf(decoder->png)))
+        return -1;
+    png_set_user_limits(decoder->png, BW_PICTURE_PIXELS_MAX, BW_PICTURE_PIXELS_MAX);
+    png_set_read_fn(decoder->png, decoder, on_read);
+    png_read_info(decoder->png, decoder->info);
+    bool interlaced = png_get_interlace_type(decoder->png, decoder->info) != PNG_INTERLACE_NONE;
+    allocate(decoder, file_bytes);
+    if (interlaced)
+        png_read_image(decoder->png, decoder->rows);
+    for (uint32_t y = 0; y < decoder->picture->height; y++) {
+        uint8_t *row = decoder->rows[interlaced ? y : 0];
+        if (!interlaced)
+            png_read_row(decoder->png, row, NULL);
+        row_deliver(decoder, y, row);
+    }
+    png_read_end(decoder->png, NULL);
     return 0;
 }
 
 int bw_png_parse(const char *name, const uint8_t *data, uint64_t size_bytes, struct bw_picture *picture,
                  struct bw_err *err)
 {
-    struct decoder decoder = {.at = data, .end = data + size_bytes, .code = -EBADMSG};
+    struct decoder decoder = {.at = data, .end = data + size_bytes, .picture = picture, .code = -EBADMSG};
     *picture = (struct bw_picture){0};
     decoder.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &decoder, on_error, on_warning);
     decoder.info = decoder.png ? png_create_info_struct(decoder.png) : NULL;
     int rc = decoder.info ? 0 : -ENOMEM;
     if (!rc)
-        rc = decode(&decoder, size_bytes) ? decoder.code : deliver(&decoder, picture);
+        rc = decode(&decoder, size_bytes) ? decoder.code : 0;
     png_destroy_read_struct(&decoder.png, &decoder.info, NULL);
     free(decoder.samples);
     free(decoder.rows);
+    if (rc)
+        bw_picture_free(picture);
     return rc ? bw_fail(err, rc, "png", "%s: %s", name, decoder.why[0] ? decoder.why : "out of memory") : 0;
 }
 

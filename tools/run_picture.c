@@ -28,28 +28,46 @@ static bool size_fits(const struct bw_picture *picture, const struct bw_model_va
     return (height < 0 || height == picture->height) && (width < 0 || width == picture->width);
 }
 
-static double channel_value(const float *pixel, uint32_t channel, uint32_t channels,
-                            const struct bw_run_picture_options *options)
+enum { STRETCH_PIXELS = 1024 }; /* fit the nearest cache */
+
+static void channel_values(const float *pixels, uint64_t count, uint32_t channel, uint32_t channels,
+                           const struct bw_run_picture_options *options, double *values)
 {
-    double value = 0;
-    if (channels == 1)
-        for (int i = 0; i < 3; i++)
-            value += gray_weights[i] * (double)pixel[i];
-    else
-        value = (double)pixel[options->bgr ? 2 - channel : channel];
-    return value;
+    const float *from = pixels + (options->bgr ? 2 - channel : channel);
+    for (uint64_t i = 0; i < count && channels != 1; i++)
+        values[i] = (double)from[3 * i];
+    for (uint64_t i = 0; i < count && channels == 1; i++)
+        values[i] = gray_weights[0] * (double)pixels[3 * i] + gray_weights[1] * (double)pixels[3 * i + 1] +
+                    gray_weights[2] * (double)pixels[3 * i + 2];
 }
 
-static void store(struct bw_array *array, uint64_t i, double value,
-                  const struct bw_run_picture_options *options, uint32_t channel)
+static void store(struct bw_array *array, uint64_t at, const double *values, uint64_t count, double mean,
+                  double std)
 {
-    double normal = (value - options->mean[channel]) / options->std[channel];
     if (array->dtype == BW_F32)
-        ((float *)array->data)[i] = (float)normal;
+        for (uint64_t i = 0; i < count; i++)
+            ((float *)array->data)[at + i] = (float)((values[i] - mean) / std);
     else if (array->dtype == BW_F16)
-        ((uint16_t *)array->data)[i] = bw_f16_from_f64(normal);
+        for (uint64_t i = 0; i < count; i++)
+            ((uint16_t *)array->data)[at + i] = bw_f16_from_f64((values[i] - mean) / std);
     else /* u8: samples as they are in most files */
-        ((uint8_t *)array->data)[i] = (uint8_t)(value * 255 + 0.5);
+        for (uint64_t i = 0; i < count; i++)
+            ((uint8_t *)array->data)[at + i] = (uint8_t)(values[i] * 255 + 0.5);
+}
+
+/* Planes from pixels, a stretch of them for all channels at once. */
+static void planes_make(const struct bw_picture *picture, uint32_t channels,
+                        const struct bw_run_picture_options *options, struct bw_array *array)
+{
+    double values[STRETCH_PIXELS];
+    uint64_t plane = (uint64_t)picture->width * picture->height;
+    for (uint64_t at = 0; at < plane; at += STRETCH_PIXELS) {
+        uint64_t count = plane - at < STRETCH_PIXELS ? plane - at : STRETCH_PIXELS;
+        for (uint32_t channel = 0; channel < channels; channel++) {
+            channel_values(picture->rgb + 3 * at, count, channel, channels, options, values);
+            store(array, channel * plane + at, values, count, options->mean[channel], options->std[channel]);
+        }
+    }
 }
 
 int bw_run_picture_parse(const char *path, const uint8_t *data, uint64_t size_bytes,
@@ -89,10 +107,7 @@ int bw_run_picture_parse(const char *path, const uint8_t *data, uint64_t size_by
     array.dims[array.rank - 3] = channels;
     array.dims[array.rank - 2] = picture.height;
     array.dims[array.rank - 1] = picture.width;
-    for (uint32_t channel = 0; channel < channels; channel++)
-        for (uint64_t i = 0; i < plane; i++)
-            store(&array, channel * plane + i, channel_value(picture.rgb + 3 * i, channel, channels, options),
-                  options, channel);
+    planes_make(&picture, channels, options, &array);
     bw_picture_free(&picture);
     *value = (struct bw_value){.kind = BW_VALUE_ARRAY, .array = array};
     return 0;
