@@ -22,10 +22,10 @@ enum {
 
 static const char *type_name(uint32_t header)
 {
-    static const char *const names[] = {[TYPE_VENDOR] = "AQL vendor packet",
-                                        [TYPE_DISPATCH] = "AQL kernel dispatch",
-                                        [TYPE_BARRIER_AND] = "AQL barrier-and",
-                                        [TYPE_BARRIER_OR] = "AQL barrier-or"};
+    static const char *const names[] = {[BW_MOCK_AQL_VENDOR] = "AQL vendor packet",
+                                        [BW_MOCK_AQL_DISPATCH] = "AQL kernel dispatch",
+                                        [BW_MOCK_AQL_BARRIER_AND] = "AQL barrier-and",
+                                        [BW_MOCK_AQL_BARRIER_OR] = "AQL barrier-or"};
     uint32_t type = bw_field(header, 0, 7);
     return type < BW_COUNT_OF(names) && names[type] ? names[type] : "AQL packet of no known type";
 }

@@ -9,7 +9,8 @@
 #include "iface/kfd.h"
 #include "tests/kfd_fixture.h"
 
-static const char *const chips[] = {"gfx1100", "gfx1101", "gfx1102", "gfx1201", "gfx942", "gfx950", "gfx90a"};
+static const char *const chips[] = {"gfx1100", "gfx1101", "gfx1102", "gfx1200",
+                                    "gfx1201", "gfx942",  "gfx950",  "gfx90a"};
 
 /* The mock computes the sizes on its own from the same kernel file and refuses what differs. */
 static void queues_of_each_kind_on_each_chip(void)

@@ -45,6 +45,16 @@ static void golden_sizes_per_chip(void)
           .lds_kib = 64,
           .xcc_count = 1},
          {4096, 0x4000, 11157504, 32768, 11190272}},
+        /* 32 CUs: 32 * 0x75000; 1024 * 12 + 48 -> 0x4000 */
+        {"gfx1200, RX 9060 XT",
+         {.gfx_version = 120000,
+          .simd_count = 64,
+          .simd_per_cu = 2,
+          .array_count = 4,
+          .arrays_per_engine = 2,
+          .lds_kib = 64,
+          .xcc_count = 1},
+         {4096, 0x4000, 15351808, 32768, 15384576}},
         /* 64 CUs: 64 * 0x75000; 2048 * 12 + 48 -> 0x7000 */
         {"gfx1201, RX 9070 XT",
          {.gfx_version = 120001,

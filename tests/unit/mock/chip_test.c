@@ -16,6 +16,7 @@ static void save_sizes_are_the_kernels(void)
         {"gfx1101", 60, 0x6000, 0x6000 + 0x1b6c000, 0xf000, 0x1b81000},
         /* 0x55000 bytes a CU */
         {"gfx1102", 32, 0x4000, 0x4000 + 0xaa0000, 0x8000, 0xaac000},
+        {"gfx1200", 32, 0x4000, 0x4000 + 0xea0000, 0x8000, 0xeac000},
         {"gfx1201", 64, 0x7000, 0x7000 + 0x1d40000, 0x10000, 0x1d57000},
         /* 38 CUs an XCC, 1520 waves: 8 bytes each and 48 more; 0x95000 bytes a CU, eight XCCs */
         {"gfx942", 304, 0x3000, 0x3000 + 0x161e000, 0xbe00, 0xb167000},
@@ -57,7 +58,7 @@ static void rows_fit_together(void)
         BW_TRUE(chip->gc.major == target / 10000);
         BW_TRUE(bw_mock_chip_find(chip->arch) == chip);
     }
-    BW_EQ(count, 7);
+    BW_EQ(count, 8);
     BW_TRUE(bw_mock_chip_find("gfx9999") == NULL);
 }
 
