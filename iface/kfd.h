@@ -66,6 +66,7 @@ struct bw_kfd_process {
     pthread_mutex_t lock; /* of everything below but fd and the version, which are constant once started */
     uint32_t users;       /* opened interfaces */
     bool started;         /* atomic: looked at without the lock */
+    bool overdue;         /* atomic: the last repeated call was given up */
     int fd;
     uint32_t minor_version;
     struct bw_region fork_mark; /* reads as zero in a forked child */

@@ -13,6 +13,9 @@
  * while the GPU is being reset, which takes a few seconds at most. */
 #define RETRY_NS       (10ull * 1000000000)
 #define RETRY_SLEEP_NS 1000000ull
+/* The same after one call has waited that long in vain, until one gets through: whoever then frees a hundred
+ * buffers does not wait a hundred times. */
+#define RETRY_OVERDUE_NS 10000000ull
 
 /* What the fork mark holds; a child reads zero. */
 #define FORK_MARK 0x6b6664u
@@ -67,16 +70,21 @@ int bw_kfd_check_fork(const struct bw_kfd_process *process, struct bw_err *err)
 int bw_kfd_ioctl(struct bw_kfd_process *process, unsigned long request, void *argument)
 {
     struct bw_sys *sys = process->sys;
-    uint64_t start = 0, limit_ns = sys->wait_ns && sys->wait_ns < RETRY_NS ? sys->wait_ns : RETRY_NS;
+    bool overdue = __atomic_load_n(&process->overdue, __ATOMIC_RELAXED);
+    uint64_t start = 0, limit_ns = overdue ? RETRY_OVERDUE_NS : RETRY_NS;
+    if (sys->wait_ns && sys->wait_ns < limit_ns)
+        limit_ns = sys->wait_ns;
     for (;;) {
         int rc = sys->ops->ioctl(sys, process->fd, request, argument);
-        if (rc != -EINTR && rc != -EAGAIN)
-            return rc;
-        uint64_t now = sys->ops->clock_ns(sys);
+        bool again = rc == -EINTR || rc == -EAGAIN;
+        uint64_t now = again ? sys->ops->clock_ns(sys) : 0;
         if (!start)
             start = now;
-        if (now - start > limit_ns)
+        if (!again || now - start > limit_ns) {
+            if (again != overdue)
+                __atomic_store_n(&process->overdue, again, __ATOMIC_RELAXED);
             return rc;
+        }
         if (rc == -EAGAIN)
             sys->ops->sleep_ns(sys, RETRY_SLEEP_NS);
     }

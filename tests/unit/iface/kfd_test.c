@@ -341,7 +341,40 @@ static void addresses_are_reused_and_never_shared(void)
     fixture_close(&f);
 }
 
-BW_TEST_MAIN("iface.kfd", {"properties come from the topology", properties_come_from_the_topology},
+/* What never gets through costs one deadline, not one for each buffer; and it is forgotten once one does. */
+static void calls_put_off_cost_one_deadline(void)
+{
+    enum { BUFFERS = 30, WAIT_MS = 200 };
+    static const char *const faults[] = {"ioctl.UNMAP_MEMORY_FROM_GPU:fail=EINTR",
+                                         "ioctl.UNMAP_MEMORY_FROM_GPU:fail=EAGAIN"};
+    for (size_t k = 0; k < BW_COUNT_OF(faults); k++) {
+        struct kfd_fixture f;
+        struct bw_err err = {0};
+        struct bw_iface_memory memory[BUFFERS];
+        if (!fixture_open(&f, "gfx1100"))
+            return;
+        f.sys->wait_ns = WAIT_MS * 1000000ull;
+        for (int i = 0; i < BUFFERS; i++)
+            BW_OK(f.iface->ops->alloc(f.iface, 4096, BW_IFACE_HOST, 0, &memory[i], &err), &err);
+        BW_OK(bw_mock_fault_add(f.mock, faults[k], &err), &err);
+        uint64_t begin_ns = f.sys->ops->clock_ns(f.sys);
+        for (int i = 0; i < BUFFERS; i++)
+            BW_EQ(f.iface->ops->free(f.iface, &memory[i], &err), k ? -EAGAIN : -EINTR);
+        uint64_t taken_ns = f.sys->ops->clock_ns(f.sys) - begin_ns;
+        BW_TRUE(taken_ns >= WAIT_MS * 1000000ull);
+        BW_TRUE(taken_ns < 10ull * WAIT_MS * 1000000);
+        bw_mock_fault_clear(f.mock);
+        for (int i = 0; i < BUFFERS; i++)
+            BW_OK(f.iface->ops->free(f.iface, &memory[i], &err), &err);
+        BW_OK(f.iface->ops->alloc(f.iface, 4096, BW_IFACE_HOST, 0, &memory[0], &err), &err);
+        BW_OK(bw_mock_fault_add(f.mock, "ioctl.UNMAP_MEMORY_FROM_GPU:fail=EINTR,count=1", &err), &err);
+        BW_OK(f.iface->ops->free(f.iface, &memory[0], &err), &err);
+        fixture_close(&f);
+    }
+}
+
+BW_TEST_MAIN("iface.kfd", {"calls put off cost one deadline", calls_put_off_cost_one_deadline},
+             {"properties come from the topology", properties_come_from_the_topology},
              {"eight GPUs are listed and opened by index", eight_gpus_are_listed_and_opened_by_index},
              {"links come from the topology", links_come_from_the_topology},
              {"memory of each kind", memory_of_each_kind},
