@@ -112,6 +112,8 @@ struct bw_device_caps {
     uint32_t command_alignment_words; /* command buffers are padded to this with NOPs by encode_end */
     uint64_t timestamp_hz;
     bool host_addressable; /* the device can reach BW_BUFFER_HOST memory of any other device in the process */
+    uint64_t file_address; /* of a file of info.file_bytes bytes in the device's address space, which only its
+                              own queues reach, and only read; 0: it has none */
 };
 
 /* Implemented once per family. Unless said otherwise: 0 or -errno, any thread. */
@@ -232,5 +234,8 @@ int bw_amd_check(const struct bw_iface_properties *properties, struct bw_err *er
 int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **device, struct bw_err *err);
 int bw_host_open(struct bw_ctx *ctx, uint32_t index, struct bw_device **device, struct bw_err *err);
 int bw_null_open(struct bw_ctx *ctx, struct bw_device **device, struct bw_err *err);
+/* `name` is what the device is called; the file's errors are those of opening it, -EISDIR and -ESPIPE. */
+int bw_disk_device_open(struct bw_ctx *ctx, const char *name, const char *path, struct bw_device **device,
+                        struct bw_err *err);
 
 #endif

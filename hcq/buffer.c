@@ -36,6 +36,36 @@ int bw_buffer_create(struct bw_device *device, uint64_t size_bytes, uint32_t fla
     return 0;
 }
 
+int bw_buffer_file(struct bw_device *device, uint64_t offset, uint64_t size_bytes, struct bw_buffer **out,
+                   struct bw_err *err)
+{
+    struct bw_hcq_device *hcq = bw_hcq_device_of(device);
+    uint64_t file_bytes = device->info.file_bytes;
+    int rc = bw_hcq_device_check(hcq, err);
+    if (rc)
+        return rc;
+    if (!device->caps.file_address)
+        return bw_fail(err, -ENOTSUP, "hcq", "%s has no file", device->info.name);
+    if (size_bytes == 0 || offset > file_bytes || size_bytes > file_bytes - offset) {
+        bw_fail(err, -ERANGE, "hcq", "%s: %llu bytes at offset %llu", device->info.name,
+                (unsigned long long)size_bytes, (unsigned long long)offset);
+        bw_err_observed(err, "a file of %llu bytes", (unsigned long long)file_bytes);
+        return -ERANGE;
+    }
+    struct bw_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer)
+        return bw_fail(err, -ENOMEM, "hcq", "buffer of %llu bytes", (unsigned long long)size_bytes);
+    rc = bw_block_file(hcq, &buffer->block, err);
+    if (rc) {
+        free(buffer);
+        return rc;
+    }
+    buffer->offset = offset;
+    buffer->size_bytes = size_bytes;
+    *out = buffer;
+    return 0;
+}
+
 static int range_check(const struct bw_buffer *buffer, uint64_t offset, uint64_t size_bytes,
                        struct bw_err *err)
 {
@@ -97,6 +127,8 @@ static int buffer_transfer(struct bw_buffer *buffer, uint64_t offset, void *data
     int rc = bw_hcq_device_check(buffer->block->owner, err);
     if (!rc)
         rc = range_check(buffer, offset, size_bytes, err);
+    if (!rc && write && bw_block_is_file(buffer->block))
+        rc = bw_fail(err, -EROFS, "hcq", "%s: files are only read", buffer->block->owner->device->info.name);
     if (rc || size_bytes == 0)
         return rc;
     return bw_hcq_transfer(buffer->block, buffer->offset + offset, data, size_bytes, write, err);

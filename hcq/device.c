@@ -127,6 +127,7 @@ void bw_device_close(struct bw_device *device)
     (void)bw_hcq_devices_wait(ctx, 1ull << hcq->index, NULL);
     dependents_wait(hcq);
     bw_hcq_transfer_destroy(hcq);
+    bw_block_release(hcq->file);
     index_give(hcq);
     bw_hcq_queues_forget(hcq);
     bw_hcq_programs_release(hcq);

@@ -26,6 +26,9 @@ enum {
     BW_HCQ_FREED_COUNT = 64,  /* freed buffers remembered per device, for error texts */
 };
 
+/* Beside enum bw_buffer_flags: the bytes of a file, that only its device's queues reach. */
+#define BW_HCQ_BLOCK_FILE (1u << 31)
+
 #define BW_HCQ_WAIT_NS_DEFAULT  30000000000ull /* the slowest kernel that reports no progress in between */
 #define BW_HCQ_CACHED_BYTES_MAX (256ull << 20) /* kept for reuse on a device without VRAM of its own */
 #define BW_HCQ_STAGING_BYTES    (4ull << 20)   /* per slot; 1 ms of PCIe 3, well above the cost of a submit */
@@ -158,6 +161,8 @@ struct bw_hcq_device {
     struct bw_reuse reuse; /* freed and passed: ready for the next bw_block_create */
     uint64_t live_bytes;
 
+    struct bw_block *file; /* all of a disk's file; made at the first use, kept until the device is closed */
+
     pthread_mutex_t transfer_lock;
     struct bw_transfer *transfer; /* made at the first read or write that needs it */
 
@@ -275,6 +280,12 @@ int bw_hcq_devices_wait(struct bw_ctx *ctx, uint64_t mask, struct bw_err *err);
 /* A block with one reference. -ENOMEM names the size, what is live and what is free. */
 int bw_block_create(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t flags,
                     struct bw_block **block, struct bw_err *err);
+/* The block of a disk's file, with one reference more. The file is not empty. */
+int bw_block_file(struct bw_hcq_device *device, struct bw_block **block, struct bw_err *err);
+static inline bool bw_block_is_file(const struct bw_block *block)
+{
+    return block->memory.flags & BW_HCQ_BLOCK_FILE;
+}
 void bw_block_hold(struct bw_block *block);
 /* Drops a reference; the last one puts the block into the cache until the device is done with it. NULL is
  * fine. */

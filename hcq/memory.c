@@ -232,6 +232,47 @@ static int block_new(struct bw_hcq_device *device, uint64_t rounded_bytes, uint3
     return 0;
 }
 
+/* Fresh, or from the cache: it has one reference from here on. */
+static void block_begin(struct bw_block *block, uint64_t size_bytes)
+{
+    block->size_bytes = size_bytes;
+    block->references = 1;
+    block->users = 1ull << block->owner->index;
+    block->id = __atomic_add_fetch(&block->owner->ctx->block_serial, 1, __ATOMIC_RELAXED);
+}
+
+/* Under device->lock. */
+static int file_make(struct bw_hcq_device *device)
+{
+    struct bw_block *block = calloc(1, sizeof *block);
+    if (!block)
+        return -ENOMEM;
+    uint64_t size_bytes = device->device->info.file_bytes;
+    block->owner = device;
+    block->reach = 1ull << device->index;
+    block->memory = (struct bw_memory){
+        .address = device->device->caps.file_address, .size_bytes = size_bytes, .flags = BW_HCQ_BLOCK_FILE};
+    block_begin(block, size_bytes);
+    int rc = live_insert(device, block);
+    if (rc)
+        free(block);
+    else
+        device->file = block;
+    return rc;
+}
+
+int bw_block_file(struct bw_hcq_device *device, struct bw_block **out, struct bw_err *err)
+{
+    pthread_mutex_lock(&device->lock);
+    int rc = device->file ? 0 : file_make(device);
+    pthread_mutex_unlock(&device->lock);
+    if (rc)
+        return bw_fail(err, rc, "hcq", "the file of %s", device->device->info.name);
+    bw_block_hold(device->file);
+    *out = device->file;
+    return 0;
+}
+
 int bw_block_create(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t flags, struct bw_block **out,
                     struct bw_err *err)
 {
@@ -241,10 +282,7 @@ int bw_block_create(struct bw_hcq_device *device, uint64_t size_bytes, uint32_t 
     int rc = block ? 0 : block_new(device, rounded_bytes, flags, &block, err);
     if (rc)
         return rc;
-    block->size_bytes = size_bytes;
-    block->references = 1;
-    block->users = 1ull << device->index;
-    block->id = __atomic_add_fetch(&device->ctx->block_serial, 1, __ATOMIC_RELAXED);
+    block_begin(block, size_bytes);
     pthread_mutex_lock(&device->lock);
     rc = live_insert(device, block);
     pthread_mutex_unlock(&device->lock);

@@ -249,12 +249,14 @@ static int driver_open(struct bw_ctx *ctx, const struct bw_device_name *name, st
         return bw_host_open(ctx, name->where == BW_NAME_INDEX ? name->index : 0, device, err);
     if (strcmp(name->driver, "null") == 0)
         return bw_null_open(ctx, device, err);
+    char text[BW_NAME_TEXT_MAX];
+    bw_device_name_format(name, text, sizeof text);
+    if (strcmp(name->driver, "disk") == 0)
+        return bw_disk_device_open(ctx, text, name->path, device, err);
     bool by_number = name->where != BW_NAME_PCI;
     if (strcmp(name->driver, "amd") == 0 && by_number &&
         (iface_is(name, "kfd") || strcmp(name->iface, "mockkfd") == 0))
         return amd_open(ctx, name, device, sys, machine, err);
-    char text[BW_NAME_TEXT_MAX];
-    bw_device_name_format(name, text, sizeof text);
     if (by_number)
         bw_fail(err, -ENODEV, "hcq", "device '%.100s': this version has no driver %s%s%s", text, name->driver,
                 name->iface[0] ? " for interface " : "", name->iface);

@@ -238,12 +238,12 @@ static int proof_make(struct bw_hcq_device *peer, struct bw_hcq_device *owner, s
     return rc;
 }
 
-/* What needs no proof: one device, or memory that CPUs share. */
+/* What needs no proof: one device, or memory that CPUs share; a file is nobody's memory. */
 static bool link_given(struct bw_hcq_device *from, struct bw_hcq_device *to, struct bw_link *link)
 {
     bool both_cpu = from->device->caps.host_addressable && to->device->caps.host_addressable;
     *link = (struct bw_link){.kind = from == to ? BW_LINK_SELF : BW_LINK_MEMORY};
-    return from == to || both_cpu;
+    return from == to || (both_cpu && !to->device->caps.file_address);
 }
 
 static int peer_find_out(struct bw_hcq_device *from, struct bw_hcq_device *to, struct bw_hcq_peer *peer,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "mem/disk.h"
 
 enum {
     STAGING_SLOTS = 2,      /* one is filled while the other is emptied */
@@ -139,6 +140,19 @@ static bool place_reachable(const struct bw_plan *plan, const struct bw_place *p
     return bw_block_reach(place->block, hcq, &address, NULL) == 0;
 }
 
+static bool device_has_file(const struct bw_hcq_device *hcq)
+{
+    return hcq->device->caps.file_address != 0;
+}
+
+/* Whether the bytes are, or may be, those of a file. */
+static bool place_is_file(const struct bw_plan *plan, const struct bw_place *place,
+                          const struct bw_call *call)
+{
+    return place->block ? bw_block_is_file(place->block)
+                        : device_has_file(bw_plan_place_owner(plan, place, call));
+}
+
 /* What a copy becomes. */
 struct route {
     struct bw_hcq_device *source, *target; /* whose memory it is */
@@ -242,8 +256,9 @@ static int staging_make(struct bw_plan *plan, const struct route *route, struct 
                         struct bw_err *err)
 {
     struct bw_hcq_device *source = route->source, *target = route->target;
-    struct bw_hcq_device *owners[2] = {device_is_cpu(source) ? target : source,
-                                       device_is_cpu(source) ? source : target};
+    /* A disk reads past the page cache into memory of the process, not into what a driver has mapped. */
+    bool target_first = device_is_cpu(source) && !device_has_file(source);
+    struct bw_hcq_device *owners[2] = {target_first ? target : source, target_first ? source : target};
     int rc = -EOPNOTSUPP;
     for (int i = 0; i < 2 && rc; i++) {
         struct bw_block *block;
@@ -274,6 +289,8 @@ static uint64_t staging_key(const struct route *route)
 static int staging_note(struct bw_plan *plan, const struct route *route, uint64_t size_bytes)
 {
     uint64_t number, slot_bytes = size_bytes < BW_HCQ_STAGING_BYTES ? size_bytes : BW_HCQ_STAGING_BYTES;
+    if (device_has_file(route->source)) /* room for being in step: see bounce_plan */
+        slot_bytes = bw_align_up(slot_bytes, BW_DISK_ALIGNMENT) + BW_DISK_ALIGNMENT;
     if (!bw_map_get(&plan->staging_numbers, staging_key(route), &number)) {
         struct bw_staging fresh = {0};
         number = plan->staging.count;
@@ -325,12 +342,15 @@ static int bounce_plan(struct bw_plan *plan, uint32_t index, const struct route 
     uint64_t whole_bytes = call->size_bytes;
     (void)bw_spread_queues(plan->spread, route->source, BW_SPREAD_HOST, whole_bytes, source_queues);
     (void)bw_spread_queues(plan->spread, route->target, BW_SPREAD_HOST, whole_bytes, target_queues);
-    for (uint64_t at = 0, slot = 0; at < whole_bytes && !rc;
-         at += staging.slot_bytes, slot = (slot + 1) % STAGING_SLOTS) {
-        uint64_t left_bytes = whole_bytes - at;
-        uint64_t size_bytes = left_bytes < staging.slot_bytes ? left_bytes : staging.slot_bytes;
+    /* Bytes of a file keep their place within a block of the disk, so that all but the first and last blocks
+     * are read past the page cache. */
+    uint64_t skew_bytes = device_has_file(route->source) ? call->places[1].offset % BW_DISK_ALIGNMENT : 0;
+    for (uint64_t at = 0, slot = 0, size_bytes; at < whole_bytes && !rc;
+         at += size_bytes, slot = (slot + 1) % STAGING_SLOTS, skew_bytes = 0) {
+        uint64_t left_bytes = whole_bytes - at, room_bytes = staging.slot_bytes - skew_bytes;
+        size_bytes = left_bytes < room_bytes ? left_bytes : room_bytes;
         struct bw_place to = call->places[0], from = call->places[1],
-                        between = {staging.block, 0, slot * staging.slot_bytes};
+                        between = {staging.block, 0, slot * staging.slot_bytes + skew_bytes};
         to.offset += at;
         from.offset += at;
         rc = leg_add(plan, index, source, source_queues[0], &between, &from, size_bytes, err);
@@ -342,6 +362,10 @@ static int bounce_plan(struct bw_plan *plan, uint32_t index, const struct route 
 
 static int copy_plan(struct bw_plan *plan, uint32_t index, const struct route *route, struct bw_err *err)
 {
+    const struct bw_call *call = &plan->graph->calls.data[index];
+    if (place_is_file(plan, &call->places[0], call))
+        return bw_fail(err, -EROFS, "graph", "call %u: a copy into the file of %s, which is only read", index,
+                       route->target->device->info.name);
     return route->engine ? direct_plan(plan, index, route, err) : bounce_plan(plan, index, route, err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "hcq/hcq.h"
+#include "mem/disk.h"
 
 enum {
     SLOTS = 2,
@@ -15,10 +16,10 @@ enum {
 };
 
 struct slot {
-    struct bw_point done; /* when the queue has passed this, the slot is free */
-    void *caller;         /* read: where its bytes go */
-    uint64_t size_bytes;
-    bool current; /* of the request that runs */
+    struct bw_point done;        /* when the queue has passed this, the slot is free */
+    void *caller;                /* read: where its bytes go */
+    uint64_t offset, size_bytes; /* of its bytes in the staging memory */
+    bool current;                /* of the request that runs */
 };
 
 struct bw_transfer {
@@ -141,7 +142,7 @@ static int slot_submit(struct bw_transfer *transfer, uint32_t index, const struc
     const struct bw_driver_ops *ops = queue->owner->device->ops;
     struct bw_encoder *encoder = &transfer->encoder;
     struct slot *slot = &transfer->slots[index];
-    uint64_t staging = transfer->staging->memory.address + index * transfer->chunk_bytes;
+    uint64_t staging = transfer->staging->memory.address + slot->offset;
     uint64_t memory = request->block->memory.address + request->offset + at;
     encoder->count = encoder->patch_count = 0;
     uint64_t depends_on = 0;
@@ -187,10 +188,21 @@ static int slot_finish(struct bw_transfer *transfer, uint32_t index, struct bw_e
         rc = bw_hcq_loss_check(transfer->queue, slot->done, UINT64_MAX, err);
     slot->current = false;
     if (!rc && slot->caller)
-        memcpy(slot->caller, (char *)bw_block_map(transfer->staging) + index * transfer->chunk_bytes,
-               slot->size_bytes);
+        memcpy(slot->caller, (char *)bw_block_map(transfer->staging) + slot->offset, slot->size_bytes);
     slot->caller = NULL;
     return rc;
+}
+
+/* Which bytes go through the slot next. Those of a file keep their place within a block of the disk: see
+ * mem/disk.h. */
+static void slot_place(struct bw_transfer *transfer, uint32_t index, const struct request *request,
+                       uint64_t at)
+{
+    struct slot *slot = &transfer->slots[index];
+    uint64_t skew_bytes = bw_block_is_file(request->block) ? (request->offset + at) % BW_DISK_ALIGNMENT : 0;
+    uint64_t left_bytes = request->size_bytes - at, room_bytes = transfer->chunk_bytes - skew_bytes;
+    slot->offset = index * transfer->chunk_bytes + skew_bytes;
+    slot->size_bytes = left_bytes < room_bytes ? left_bytes : room_bytes;
 }
 
 static int staged_run(struct bw_transfer *transfer, const struct request *request, struct bw_err *err)
@@ -202,11 +214,10 @@ static int staged_run(struct bw_transfer *transfer, const struct request *reques
         rc = slot_finish(transfer, index, err);
         if (rc)
             break;
-        uint64_t left_bytes = request->size_bytes - at;
-        slot->size_bytes = left_bytes < transfer->chunk_bytes ? left_bytes : transfer->chunk_bytes;
+        slot_place(transfer, index, request, at);
         if (request->write)
-            memcpy((char *)bw_block_map(transfer->staging) + index * transfer->chunk_bytes,
-                   request->data + at, slot->size_bytes);
+            memcpy((char *)bw_block_map(transfer->staging) + slot->offset, request->data + at,
+                   slot->size_bytes);
         bw_hcq_turn_take(transfer->device->ctx);
         rc = slot_submit(transfer, index, request, at, err);
         bw_hcq_turn_give(transfer->device->ctx);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,11 +25,6 @@
 
 /* The kernel transfers at most this much per call (MAX_RW_COUNT of include/linux/fs.h, 2 GiB less a page). */
 #define TRANSFER_BYTES_MAX 0x7ffff000ull
-
-struct host_sys {
-    struct bw_sys base;
-    struct bw_sys_host_ring ring;
-};
 
 static void count_call(struct bw_sys *sys)
 {
@@ -90,23 +86,6 @@ static int64_t host_pwrite(struct bw_sys *sys, int fd, const void *data, uint64_
 {
     count_call(sys);
     RETRY(pwrite(fd, data, transfer_size(size_bytes), (off_t)offset));
-}
-
-int64_t bw_sys_host_pread_all(int fd, void *data, uint64_t size_bytes, uint64_t offset)
-{
-    uint64_t done = 0;
-    while (done < size_bytes) {
-        ssize_t got =
-            pread(fd, (char *)data + done, transfer_size(size_bytes - done), (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        if (got == 0)
-            break;
-        done += (uint64_t)got;
-    }
-    return (int64_t)done;
 }
 
 static int host_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *argument)
@@ -298,15 +277,29 @@ static int host_pci_scan(struct bw_sys *sys, int (*found)(void *user, const stru
     return bw_sys_host_pci_scan(found, user);
 }
 
-static int host_read_batch(struct bw_sys *sys, struct bw_read_request *requests, uint32_t count)
+static int64_t host_size(struct bw_sys *sys, int fd)
+{
+    struct stat status;
+    count_call(sys);
+    if (fstat(fd, &status))
+        return -errno;
+    if (S_ISREG(status.st_mode))
+        return status.st_size;
+    if (S_ISDIR(status.st_mode))
+        return -EISDIR;
+    off_t end = S_ISBLK(status.st_mode) ? lseek(fd, 0, SEEK_END) : -1;
+    return end >= 0 ? end : S_ISBLK(status.st_mode) ? -errno : -ESPIPE;
+}
+
+static int host_ring_open(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring)
 {
     count_call(sys);
-    return bw_sys_host_ring_read(&((struct host_sys *)sys)->ring, requests, count);
+    int rc = bw_sys_host_ring_open(entries, ring);
+    return rc ? bw_sys_host_threads_open(entries, ring) : 0;
 }
 
 static void host_destroy(struct bw_sys *sys)
 {
-    bw_sys_host_ring_fini(&((struct host_sys *)sys)->ring);
     free(sys);
 }
 
@@ -327,22 +320,18 @@ static const struct bw_sys_ops host_ops = {
     .sleep_ns = host_sleep_ns,
     .lock = host_lock,
     .pci_scan = host_pci_scan,
-    .read_batch = host_read_batch,
+    .size = host_size,
+    .ring_open = host_ring_open,
     .destroy = host_destroy,
 };
 
 int bw_sys_host_create(struct bw_sys **sys)
 {
     *sys = NULL;
-    struct host_sys *host = calloc(1, sizeof *host);
+    struct bw_sys *host = calloc(1, sizeof *host);
     if (!host)
         return -ENOMEM;
-    host->base.ops = &host_ops;
-    int rc = bw_sys_host_ring_init(&host->ring);
-    if (rc) {
-        free(host);
-        return rc;
-    }
-    *sys = &host->base;
+    host->ops = &host_ops;
+    *sys = host;
     return 0;
 }

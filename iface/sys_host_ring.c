@@ -1,190 +1,201 @@
-/* Batched disk reads through io_uring, or one by one where io_uring is refused (containers commonly filter
- * it: seccomp answers EPERM or ENOSYS; kernel.io_uring_disabled answers EPERM). */
+/* Reads under way through io_uring, with memory that the kernel knows already (registered buffers), and,
+ * where there is a CPU to spare, submitted by the kernel's own thread (SQPOLL), without a system call. */
 #include "iface/sys_host.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <liburing.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Reads in flight: enough to keep an NVMe queue busy, small enough to stay under RLIMIT_MEMLOCK on old
- * kernels. */
-#define RING_ENTRIES 64u
-
-/* One request is split at this size, so that several pieces of a large one are under way and io_uring's
- * 32-bit length holds. */
-#define PIECE_BYTES_MAX (4u << 20)
-
-/* A piece under way. */
-struct piece {
-    uint32_t request;
-    uint64_t offset, size_bytes; /* within the request */
+enum {
+    MEMORIES_MAX = 64, /* pieces of registered memory: two staging slots of each of 32 linked graphs */
+    POLL_IDLE_MS = 1,  /* how long the kernel's thread looks at an empty queue: longer than from one read to
+                          the next, short beside what an idle device may cost */
 };
 
-struct batch {
-    struct bw_read_request *requests;
-    uint32_t count, next_request;
-    uint64_t next_offset; /* of next_request */
-    struct piece pieces[RING_ENTRIES];
-    bool busy[RING_ENTRIES];
-    uint32_t in_flight;
-    int broken; /* the ring itself failed */
+/* Largest piece of memory that the kernel registers (io_uring/rsrc.c, io_buffer_validate). */
+#define MEMORY_BYTES_MAX (1ull << 30)
+
+struct memory {
+    char *data; /* NULL: free */
+    uint64_t size_bytes;
 };
 
-int bw_sys_host_ring_init(struct bw_sys_host_ring *ring)
+struct uring {
+    struct bw_ring base;
+    struct io_uring ring;
+    uint32_t under_way;
+    pthread_mutex_t lock; /* of the rest */
+    bool registers;       /* the kernel has a table of memories (5.19) */
+    struct memory memories[MEMORIES_MAX];
+};
+
+static struct uring *uring_of(struct bw_ring *ring)
 {
-    return -pthread_mutex_init(&ring->lock, NULL);
+    return (struct uring *)ring;
 }
 
-void bw_sys_host_ring_fini(struct bw_sys_host_ring *ring)
+/* Number of the registered memory that holds all of the read, or -1. */
+static int memory_find(struct uring *uring, const struct bw_ring_read *read)
 {
-    if (ring->ring) {
-        io_uring_queue_exit(ring->ring);
-        free(ring->ring);
+    int found = -1;
+    uintptr_t begin = (uintptr_t)read->data;
+    pthread_mutex_lock(&uring->lock);
+    for (int i = 0; i < MEMORIES_MAX && found < 0; i++) {
+        const struct memory *memory = &uring->memories[i];
+        uintptr_t base = (uintptr_t)memory->data;
+        if (base && begin >= base && begin - base < memory->size_bytes &&
+            read->size_bytes <= memory->size_bytes - (begin - base))
+            found = i;
     }
-    pthread_mutex_destroy(&ring->lock);
+    pthread_mutex_unlock(&uring->lock);
+    return found;
 }
 
-static struct io_uring *ring_open(struct bw_sys_host_ring *ring)
+static int uring_start(struct bw_ring *base, const struct bw_ring_read *reads, uint32_t count)
 {
-    if (ring->ring)
-        return ring->owner == getpid() ? ring->ring : NULL;
-    if (ring->refused)
-        return NULL;
-    struct io_uring *made = malloc(sizeof *made);
-    if (!made)
-        return NULL;
-    if (io_uring_queue_init(RING_ENTRIES, made, 0)) {
-        free(made);
-        ring->refused = true;
-        return NULL;
+    struct uring *uring = uring_of(base);
+    uint32_t started = 0;
+    for (; started < count; started++) {
+        const struct bw_ring_read *read = &reads[started];
+        struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+        if (!sqe)
+            break;
+        int memory = memory_find(uring, read);
+        if (memory >= 0)
+            io_uring_prep_read_fixed(sqe, read->fd, read->data, read->size_bytes, read->offset, memory);
+        else
+            io_uring_prep_read(sqe, read->fd, read->data, read->size_bytes, read->offset);
+        io_uring_sqe_set_data64(sqe, read->tag);
     }
-    ring->owner = getpid();
-    return ring->ring = made;
+    uring->under_way += started;
+    /* What the kernel does not take now stays in the queue, and finish submits again. */
+    int rc = started ? io_uring_submit(&uring->ring) : 0;
+    return rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY ? rc : (int)started;
 }
 
-/* The first error of a request wins; result holds the bytes read until then. */
-static void note_error(struct bw_read_request *request, int code)
-{
-    if (request->result >= 0)
-        request->result = code;
-}
-
-static void prepare(struct io_uring *ring, struct batch *batch, uint32_t slot)
-{
-    const struct piece *piece = &batch->pieces[slot];
-    const struct bw_read_request *request = &batch->requests[piece->request];
-    struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-    assert(sqe); /* as many entries as slots, and every earlier one was submitted */
-    io_uring_prep_read(sqe, request->fd, (char *)request->data + piece->offset, (unsigned)piece->size_bytes,
-                       request->offset + piece->offset);
-    io_uring_sqe_set_data64(sqe, slot);
-    batch->busy[slot] = true;
-    batch->in_flight++;
-}
-
-/* The next piece that has not been started; false when all have. */
-static bool next_piece(struct batch *batch, struct piece *piece)
-{
-    for (; batch->next_request < batch->count; batch->next_request++, batch->next_offset = 0) {
-        uint64_t left = batch->requests[batch->next_request].size_bytes - batch->next_offset;
-        if (!left)
-            continue;
-        uint64_t size = left < PIECE_BYTES_MAX ? left : PIECE_BYTES_MAX;
-        *piece = (struct piece){batch->next_request, batch->next_offset, size};
-        batch->next_offset += size;
-        return true;
-    }
-    return false;
-}
-
-static void start_pieces(struct io_uring *ring, struct batch *batch)
-{
-    for (uint32_t slot = 0; slot < RING_ENTRIES; slot++) {
-        if (batch->busy[slot])
-            continue;
-        if (batch->broken || !next_piece(batch, &batch->pieces[slot]))
-            return;
-        prepare(ring, batch, slot);
-    }
-}
-
-static void finish_piece(struct batch *batch, uint32_t slot, int got)
-{
-    struct piece *piece = &batch->pieces[slot];
-    struct bw_read_request *request = &batch->requests[piece->request];
-    assert(batch->busy[slot] && batch->in_flight);
-    batch->busy[slot] = false;
-    batch->in_flight--;
-    int64_t total = got;
-    if (got == -EINTR || got == -EAGAIN || got == -EINVAL || (got > 0 && (uint64_t)got < piece->size_bytes)) {
-        /* Interrupted, short, or a kernel that knows no IORING_OP_READ (before 5.6): the rest by hand, which
-         * also tells the end of the file from a short read. */
-        uint64_t done = got > 0 ? (uint64_t)got : 0;
-        int64_t rest =
-            bw_sys_host_pread_all(request->fd, (char *)request->data + piece->offset + done,
-                                  piece->size_bytes - done, request->offset + piece->offset + done);
-        total = rest < 0 ? rest : (int64_t)done + rest;
-    }
-    if (total < 0)
-        note_error(request, (int)total);
-    else if (request->result >= 0)
-        request->result += total;
-}
-
-static void reap(struct io_uring *ring, struct batch *batch)
+static uint32_t take_ended(struct uring *uring, struct bw_ring_done *done, uint32_t capacity)
 {
     struct io_uring_cqe *cqe;
-    while (io_uring_peek_cqe(ring, &cqe) == 0) {
-        uint32_t slot = (uint32_t)io_uring_cqe_get_data64(cqe);
-        int got = cqe->res;
-        io_uring_cqe_seen(ring, cqe);
-        finish_piece(batch, slot, got);
+    uint32_t count = 0;
+    for (; count < capacity && io_uring_peek_cqe(&uring->ring, &cqe) == 0; count++) {
+        done[count] = (struct bw_ring_done){(uint32_t)io_uring_cqe_get_data64(cqe), cqe->res};
+        io_uring_cqe_seen(&uring->ring, cqe);
     }
+    assert(count <= uring->under_way);
+    uring->under_way -= count;
+    return count;
 }
 
-/* Memory of the caller is written until every piece is back, so this never returns earlier. Entries that the
- * kernel refused to take (still in the submission queue) never start. */
-static void run_batch(struct io_uring *ring, struct batch *batch)
+static int uring_finish(struct bw_ring *base, struct bw_ring_done *done, uint32_t capacity,
+                        uint64_t timeout_ns)
 {
-    start_pieces(ring, batch);
-    while (batch->in_flight > (batch->broken ? io_uring_sq_ready(ring) : 0)) {
-        struct io_uring_cqe *cqe;
-        int rc = batch->broken ? io_uring_wait_cqe(ring, &cqe) : io_uring_submit_and_wait(ring, 1);
-        if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY)
-            batch->broken = rc;
-        reap(ring, batch);
-        start_pieces(ring, batch);
-    }
+    struct uring *uring = uring_of(base);
+    uint32_t count = take_ended(uring, done, capacity);
+    if (count || !timeout_ns || !uring->under_way)
+        return (int)count;
+    int rc = io_uring_sq_ready(&uring->ring) ? io_uring_submit(&uring->ring) : 0;
+    struct __kernel_timespec timeout = {(long long)(timeout_ns / 1000000000),
+                                        (long long)(timeout_ns % 1000000000)};
+    struct io_uring_cqe *cqe;
+    if (rc >= 0)
+        rc = io_uring_wait_cqe_timeout(&uring->ring, &cqe, &timeout);
+    if (rc < 0 && rc != -ETIME && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY)
+        return rc;
+    return (int)take_ended(uring, done, capacity);
 }
 
-static void read_by_hand(struct bw_read_request *requests, uint32_t count)
+static int memory_set(struct uring *uring, int index, void *data, uint64_t size_bytes)
 {
-    for (uint32_t i = 0; i < count; i++)
-        requests[i].result = bw_sys_host_pread_all(requests[i].fd, requests[i].data, requests[i].size_bytes,
-                                                   requests[i].offset);
+    struct iovec vector = {data, size_bytes};
+    __u64 tag = 0;
+    int rc = io_uring_register_buffers_update_tag(&uring->ring, (unsigned)index, &vector, &tag, 1);
+    return rc < 0 ? rc : 0;
 }
 
-int bw_sys_host_ring_read(struct bw_sys_host_ring *ring, struct bw_read_request *requests, uint32_t count)
+static int uring_memory_add(struct bw_ring *base, void *data, uint64_t size_bytes)
 {
-    struct batch batch = {.requests = requests, .count = count};
-    for (uint32_t i = 0; i < count; i++)
-        requests[i].result = 0;
-    pthread_mutex_lock(&ring->lock);
-    struct io_uring *opened = ring_open(ring);
-    if (opened)
-        run_batch(opened, &batch);
-    if (batch.broken) {
-        /* A ring that the kernel no longer serves: everything is read again, by hand. */
-        io_uring_queue_exit(opened);
-        free(opened);
-        ring->ring = NULL;
-        ring->refused = true;
-        opened = NULL;
+    struct uring *uring = uring_of(base);
+    int rc = uring->registers && size_bytes <= MEMORY_BYTES_MAX ? -ENOSPC : -ENOTSUP;
+    pthread_mutex_lock(&uring->lock);
+    for (int i = 0; i < MEMORIES_MAX && rc == -ENOSPC; i++) {
+        if (uring->memories[i].data)
+            continue;
+        rc = memory_set(uring, i, data, size_bytes); /* -ENOMEM: more than RLIMIT_MEMLOCK */
+        if (!rc)
+            uring->memories[i] = (struct memory){data, size_bytes};
     }
-    pthread_mutex_unlock(&ring->lock);
-    if (!opened)
-        read_by_hand(requests, count);
+    pthread_mutex_unlock(&uring->lock);
+    return rc;
+}
+
+static void uring_memory_remove(struct bw_ring *base, void *data)
+{
+    struct uring *uring = uring_of(base);
+    pthread_mutex_lock(&uring->lock);
+    for (int i = 0; i < MEMORIES_MAX; i++) {
+        if (uring->memories[i].data != data)
+            continue;
+        (void)memory_set(uring, i, NULL, 0);
+        uring->memories[i] = (struct memory){0};
+    }
+    pthread_mutex_unlock(&uring->lock);
+}
+
+static void uring_close(struct bw_ring *base)
+{
+    struct uring *uring = uring_of(base);
+    io_uring_queue_exit(&uring->ring);
+    pthread_mutex_destroy(&uring->lock);
+    free(uring);
+}
+
+/* A kernel thread that polls pays where it has a CPU of its own: with one CPU it would take turns with the
+ * reader. Before 5.11 it wants registered files, too: without it there. */
+static int polled_open(struct uring *uring, uint32_t entries)
+{
+    struct io_uring_params params = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = POLL_IDLE_MS};
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+        return -ENOTSUP;
+    int rc = io_uring_queue_init_params(entries, &uring->ring, &params);
+    if (rc || params.features & IORING_FEAT_SQPOLL_NONFIXED)
+        return rc;
+    io_uring_queue_exit(&uring->ring);
+    return -ENOTSUP;
+}
+
+static int plain_open(struct uring *uring, uint32_t entries)
+{
+    struct io_uring_params params = {0};
+    int rc = io_uring_queue_init_params(entries, &uring->ring, &params);
+    if (rc || params.features & IORING_FEAT_RW_CUR_POS) /* came with IORING_OP_READ, in 5.6 */
+        return rc;
+    io_uring_queue_exit(&uring->ring);
+    return -ENOTSUP;
+}
+
+int bw_sys_host_ring_open(uint32_t entries, struct bw_ring **ring)
+{
+    static const struct bw_ring_ops ops = {
+        uring_start, uring_finish, uring_memory_add, uring_memory_remove, uring_close,
+    };
+    struct uring *uring = calloc(1, sizeof *uring);
+    if (!uring)
+        return -ENOMEM;
+    uring->base = (struct bw_ring){&ops, "io_uring, polled by the kernel"};
+    int rc = polled_open(uring, entries);
+    if (rc) {
+        uring->base.kind = "io_uring";
+        rc = plain_open(uring, entries);
+    }
+    if (rc) {
+        free(uring);
+        return rc;
+    }
+    pthread_mutex_init(&uring->lock, NULL);
+    uring->registers = io_uring_register_buffers_sparse(&uring->ring, MEMORIES_MAX) == 0;
+    *ring = &uring->base;
     return 0;
 }

@@ -201,11 +201,18 @@ static int wrap_pci_scan(struct bw_sys *sys, int (*found)(void *user, const stru
     return rc ? rc : wrap->inner->ops->pci_scan(wrap->inner, found, user);
 }
 
-static int wrap_read_batch(struct bw_sys *sys, struct bw_read_request *requests, uint32_t count)
+static int64_t wrap_size(struct bw_sys *sys, int fd)
 {
     struct wrap_sys *wrap = wrap_of(sys);
-    int rc = enter(wrap, BW_SYS_CALL_READ_BATCH);
-    return rc ? rc : wrap->inner->ops->read_batch(wrap->inner, requests, count);
+    int rc = enter(wrap, BW_SYS_CALL_SIZE);
+    return rc ? rc : wrap->inner->ops->size(wrap->inner, fd);
+}
+
+static int wrap_ring_open(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring)
+{
+    struct wrap_sys *wrap = wrap_of(sys);
+    int rc = enter(wrap, BW_SYS_CALL_RING_OPEN);
+    return rc ? rc : wrap->inner->ops->ring_open(wrap->inner, entries, ring);
 }
 
 static int wrap_queue_look(struct bw_sys *sys, int fd, uint32_t queue_id, struct bw_queue_view *view)
@@ -239,7 +246,8 @@ static const struct bw_sys_ops wrap_ops = {
     .sleep_ns = wrap_sleep_ns,
     .lock = wrap_lock,
     .pci_scan = wrap_pci_scan,
-    .read_batch = wrap_read_batch,
+    .size = wrap_size,
+    .ring_open = wrap_ring_open,
     .queue_look = wrap_queue_look,
     .destroy = wrap_destroy,
 };
@@ -351,9 +359,9 @@ uint64_t bw_sys_wrap_mapped_bytes(struct bw_sys *sys)
 
 const char *bw_sys_call_name(enum bw_sys_call call)
 {
-    static const char *const names[] = {"open",  "close",    "read",       "write",   "pread", "pwrite",
-                                        "ioctl", "map",      "unmap",      "protect", "poll",  "list",
-                                        "lock",  "pci_scan", "read_batch", "any"};
+    static const char *const names[] = {"open",  "close",    "read",  "write",     "pread", "pwrite",
+                                        "ioctl", "map",      "unmap", "protect",   "poll",  "list",
+                                        "lock",  "pci_scan", "size",  "ring_open", "any"};
     assert((size_t)call < sizeof names / sizeof names[0]);
     return names[call];
 }

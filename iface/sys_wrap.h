@@ -23,7 +23,8 @@ enum bw_sys_call {
     BW_SYS_CALL_LIST,
     BW_SYS_CALL_LOCK,
     BW_SYS_CALL_PCI_SCAN,
-    BW_SYS_CALL_READ_BATCH,
+    BW_SYS_CALL_SIZE,
+    BW_SYS_CALL_RING_OPEN,
     BW_SYS_CALL_COUNT,
     BW_SYS_CALL_ANY = BW_SYS_CALL_COUNT, /* all of the above together */
 };

@@ -61,10 +61,16 @@ int bw_mock_pass_lock(struct bw_sys *sys, int fd, int *holder_pid)
     return host_of(sys)->ops->lock(host_of(sys), fd, holder_pid);
 }
 
-int bw_mock_pass_read_batch(struct bw_sys *sys, struct bw_read_request *requests, uint32_t request_count)
+int64_t bw_mock_pass_size(struct bw_sys *sys, int fd)
 {
     bw_mock_count(sys);
-    return host_of(sys)->ops->read_batch(host_of(sys), requests, request_count);
+    return host_of(sys)->ops->size(host_of(sys), fd);
+}
+
+int bw_mock_pass_ring_open(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring)
+{
+    bw_mock_count(sys);
+    return host_of(sys)->ops->ring_open(host_of(sys), entries, ring);
 }
 
 int bw_mock_pass_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *argument)

@@ -20,7 +20,8 @@ int bw_mock_pass_protect(struct bw_sys *sys, struct bw_region *region, bool writ
 int bw_mock_pass_poll(struct bw_sys *sys, struct bw_poll_request *requests, uint32_t request_count,
                       uint64_t timeout_ns);
 int bw_mock_pass_lock(struct bw_sys *sys, int fd, int *holder_pid);
-int bw_mock_pass_read_batch(struct bw_sys *sys, struct bw_read_request *requests, uint32_t request_count);
+int64_t bw_mock_pass_size(struct bw_sys *sys, int fd);
+int bw_mock_pass_ring_open(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring);
 int bw_mock_pass_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *argument);
 uint64_t bw_mock_pass_clock_ns(struct bw_sys *sys);
 void bw_mock_pass_sleep_ns(struct bw_sys *sys, uint64_t duration_ns);

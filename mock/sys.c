@@ -398,7 +398,8 @@ const struct bw_sys_ops bw_mock_sys_ops = {
     .sleep_ns = mock_sleep_ns,
     .lock = bw_mock_pass_lock,
     .pci_scan = mock_pci_scan,
-    .read_batch = bw_mock_pass_read_batch,
+    .size = bw_mock_pass_size,
+    .ring_open = bw_mock_pass_ring_open,
     .queue_look = mock_queue_look,
     .destroy = mock_destroy,
 };

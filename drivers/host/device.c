@@ -6,14 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/bits.h"
 #include "drivers/host/packet.h"
 #include "drivers/host/queue.h"
 
 enum {
-    PAGE_BYTES = 4096,
     COPY_BYTES_MAX = 64 << 20, /* 10 ms: progress is counted per packet, and a wait looks at progress */
     HOST_INDEX_MAX = 63,       /* "host:63": as many as a context has devices */
     HOST_THREADS_MAX = 1024,
@@ -27,28 +24,15 @@ static void host_close(struct bw_device *device)
     assert(!host->queues[BW_QUEUE_COMPUTE] && !host->queues[BW_QUEUE_COPY]);
     if (host->abandoned)
         return; /* a thread that never came back still looks at it */
-    pthread_cond_destroy(&host->interrupt);
-    pthread_mutex_destroy(&host->lock);
+    bw_host_interrupt_fini(&host->interrupt);
     free(host);
 }
 
 static int host_alloc(struct bw_device *device, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory,
                       struct bw_err *err)
 {
-    struct bw_host_device *host = (struct bw_host_device *)device;
-    int rc = -ENOMEM;
-    *memory = (struct bw_memory){.flags = flags};
-    assert(size_bytes > 0);
-    if (size_bytes <= UINT64_MAX - PAGE_BYTES) {
-        struct bw_map_request request = {
-            .fd = -1, .size_bytes = bw_align_up(size_bytes, PAGE_BYTES), .writable = true};
-        rc = host->sys->ops->map(host->sys, &request, &memory->cpu);
-    }
-    if (rc)
-        return bw_fail(err, rc, "host", "%llu bytes of memory", (unsigned long long)size_bytes);
-    memory->address = (uintptr_t)memory->cpu.base;
-    memory->size_bytes = memory->cpu.size_bytes;
-    return 0;
+    return bw_host_memory_alloc(((struct bw_host_device *)device)->sys, "host", size_bytes, flags, memory,
+                                err);
 }
 
 static void host_free(struct bw_device *device, struct bw_memory *memory)
@@ -59,13 +43,10 @@ static void host_free(struct bw_device *device, struct bw_memory *memory)
     *memory = (struct bw_memory){0};
 }
 
-/* Whatever the CPU can see at the address that its owner uses. */
 static int host_map_peer(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
                          struct bw_err *err)
 {
-    if (memory->cpu.size_bytes && !memory->cpu.ops && (uintptr_t)memory->cpu.base == memory->address)
-        return 0;
-    return bw_fail(err, -EOPNOTSUPP, "host", "memory of %s without a mapping here", owner->info.name);
+    return bw_host_memory_reach("host", owner, memory, err);
 }
 
 static int host_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
@@ -105,20 +86,7 @@ static void host_program_destroy(struct bw_program *base)
 
 static int host_wait_interrupt(struct bw_device *device, uint64_t timeout_ns)
 {
-    struct bw_host_device *host = (struct bw_host_device *)device;
-    struct timespec deadline;
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    uint64_t end_ns = (uint64_t)deadline.tv_nsec + timeout_ns;
-    deadline.tv_sec += (time_t)(end_ns / 1000000000);
-    deadline.tv_nsec = (long)(end_ns % 1000000000);
-    int rc = 0;
-    pthread_mutex_lock(&host->lock);
-    __atomic_add_fetch(&host->interrupt_waiters, 1, __ATOMIC_SEQ_CST);
-    while (!__atomic_load_n(&host->interrupt_pending, __ATOMIC_SEQ_CST) && rc == 0)
-        rc = pthread_cond_timedwait(&host->interrupt, &host->lock, &deadline);
-    __atomic_store_n(&host->interrupt_pending, 0, __ATOMIC_SEQ_CST);
-    __atomic_sub_fetch(&host->interrupt_waiters, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&host->lock);
+    bw_host_interrupt_wait(&((struct bw_host_device *)device)->interrupt, timeout_ns);
     return 0;
 }
 
@@ -241,12 +209,7 @@ int bw_host_open(struct bw_ctx *ctx, uint32_t index, struct bw_device **device, 
     host->give_up_ns = wait_ns < GIVE_UP_NS ? wait_ns : GIVE_UP_NS;
     host->thread_count = threads ? threads : cpu_count();
     info_fill(host, index);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&host->lock, NULL);
-    pthread_cond_init(&host->interrupt, &attributes);
-    pthread_condattr_destroy(&attributes);
+    bw_host_interrupt_init(&host->interrupt);
     *device = &host->base;
     return 0;
 }

@@ -51,7 +51,7 @@ static void packet_signal(struct bw_host_queue *queue, const uint32_t *packet)
     bool interrupt = packet[5] & BW_HOST_SIGNAL_INTERRUPT;
     __atomic_store_n(word, bw_host_field64(packet + 3), __ATOMIC_RELEASE);
     if (interrupt)
-        bw_host_interrupt_raise(queue->host);
+        bw_host_interrupt_raise(&queue->host->interrupt);
 }
 
 static void packet_kernel(struct bw_host_queue *queue, const uint32_t *packet)
@@ -257,14 +257,4 @@ int bw_host_queue_reset(struct bw_host_queue *queue, uint64_t timeout_ns)
     if (!rc)
         __atomic_store_n(&queue->drop, 0, __ATOMIC_SEQ_CST);
     return rc;
-}
-
-void bw_host_interrupt_raise(struct bw_host_device *host)
-{
-    __atomic_store_n(&host->interrupt_pending, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&host->interrupt_waiters, __ATOMIC_SEQ_CST)) {
-        pthread_mutex_lock(&host->lock);
-        pthread_cond_broadcast(&host->interrupt);
-        pthread_mutex_unlock(&host->lock);
-    }
 }

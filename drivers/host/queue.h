@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "drivers/driver.h"
+#include "drivers/host/interrupt.h"
 #include "drivers/host/pool.h"
 
 /* Command buffers in flight. A linked graph has three instances and one command buffer per queue each, so 256
@@ -39,11 +40,9 @@ struct bw_host_device {
     uint32_t thread_count;
     uint64_t give_up_ns;             /* a kernel that has not come back by then never will */
     struct bw_host_queue *queues[2]; /* by enum bw_queue_kind */
-    pthread_mutex_t lock;            /* of interrupts only */
-    pthread_cond_t interrupt;
-    uint32_t interrupt_pending, interrupt_waiters; /* atomic */
-    uint32_t broken;                               /* atomic: a packet was not one of ours */
-    bool abandoned; /* a kernel never returned: its thread still uses this memory */
+    struct bw_host_interrupt interrupt;
+    uint32_t broken; /* atomic: a packet was not one of ours */
+    bool abandoned;  /* a kernel never returned: its thread still uses this memory */
 };
 
 int bw_host_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,
@@ -54,7 +53,5 @@ int bw_host_queue_submit(struct bw_queue *queue, uint64_t address, uint32_t word
 uint64_t bw_host_queue_progress(struct bw_queue *queue);
 /* Drops what is queued: 0, or -EBUSY when a kernel does not end within timeout_ns. */
 int bw_host_queue_reset(struct bw_host_queue *queue, uint64_t timeout_ns);
-/* Wakes wait_interrupt. */
-void bw_host_interrupt_raise(struct bw_host_device *host);
 
 #endif

@@ -12,12 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
+#include "drivers/host/interrupt.h"
 #include "drivers/host/object.h"
 #include "drivers/host/packet.h"
 
 enum {
-    PAGE_BYTES = 4096,
     COPY_BYTES_MAX = 1 << 20, /* small, so that tests cross it often */
     COMPUTE_QUEUES = 2, /* several of each kind, so that schedules over them are seen without hardware */
     COPY_QUEUES = 3,
@@ -213,20 +212,7 @@ static void null_close(struct bw_device *device)
 static int null_alloc(struct bw_device *device, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory,
                       struct bw_err *err)
 {
-    struct null_device *null = (struct null_device *)device;
-    int rc = -ENOMEM;
-    *memory = (struct bw_memory){.flags = flags};
-    assert(size_bytes > 0);
-    if (size_bytes <= UINT64_MAX - PAGE_BYTES) {
-        struct bw_map_request request = {
-            .fd = -1, .size_bytes = bw_align_up(size_bytes, PAGE_BYTES), .writable = true};
-        rc = null->sys->ops->map(null->sys, &request, &memory->cpu);
-    }
-    if (rc)
-        return bw_fail(err, rc, "null", "%llu bytes of memory", (unsigned long long)size_bytes);
-    memory->address = (uintptr_t)memory->cpu.base;
-    memory->size_bytes = memory->cpu.size_bytes;
-    return 0;
+    return bw_host_memory_alloc(((struct null_device *)device)->sys, "null", size_bytes, flags, memory, err);
 }
 
 static void null_free(struct bw_device *device, struct bw_memory *memory)
@@ -239,9 +225,7 @@ static void null_free(struct bw_device *device, struct bw_memory *memory)
 static int null_map_peer(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
                          struct bw_err *err)
 {
-    if (memory->cpu.size_bytes && !memory->cpu.ops && (uintptr_t)memory->cpu.base == memory->address)
-        return 0;
-    return bw_fail(err, -EOPNOTSUPP, "null", "memory of %s without a mapping here", owner->info.name);
+    return bw_host_memory_reach("null", owner, memory, err);
 }
 
 /* Takes what the host takes, and reads only who the kernels are. */

@@ -1,9 +1,9 @@
 /* Devices and their memory.
  *
  * Names are [iface+]driver[:index][@arch[*count][,key=value]...]: "amd", "amd:1", "kfd+amd", "host:0",
- * "null"; mocks "mockkfd+amd@gfx1100", "mockkfd+amd:1@gfx1100*2" (the second of two), with the keys cu
- * (compute units), vram, bar (sizes), xgmi and seed: "mockkfd+amd@gfx1100,cu=2,vram=1G". More: man page
- * bellwire(1). */
+ * "null", "disk:PATH"; mocks "mockkfd+amd@gfx1100", "mockkfd+amd:1@gfx1100*2" (the second of two), with the
+ * keys cu (compute units), vram, bar (sizes), xgmi and seed: "mockkfd+amd@gfx1100,cu=2,vram=1G". More: man
+ * page bellwire(1). */
 #ifndef BW_DEVICE_H
 #define BW_DEVICE_H
 
@@ -29,6 +29,7 @@ struct bw_device_info {
     uint32_t lds_bytes; /* most per workgroup */
     uint32_t group_size_max;
     bool mock;
+    uint64_t file_bytes; /* of a disk: the size of its file when it was opened */
 };
 
 /* Opens by name ("mockkfd+amd@gfx1100", "host:0", "null", ...). name NULL: config's device, else the first
@@ -97,6 +98,11 @@ int bw_buffer_create(struct bw_device *device, uint64_t size_bytes, uint32_t fla
 /* A window into a buffer; shares its memory and keeps it alive. [offset, offset+size) must lie inside:
  * -ERANGE. */
 int bw_buffer_view(struct bw_buffer *buffer, uint64_t offset, uint64_t size_bytes, struct bw_buffer **view,
+                   struct bw_err *err);
+/* A range of the file of a disk ("disk:PATH"), read only: copies in graphs and bw_buffer_read take it as
+ * their source. A disk has no other memory but BW_BUFFER_HOST. A read that fails, and a file that was cut,
+ * fail the device with the offset. -ERANGE: not inside the file; -ENOTSUP: the device has no file. */
+int bw_buffer_file(struct bw_device *device, uint64_t offset, uint64_t size_bytes, struct bw_buffer **buffer,
                    struct bw_err *err);
 /* Drops the handle; memory is reused only when the device is done with it. NULL is fine. */
 void bw_buffer_destroy(struct bw_buffer *buffer);

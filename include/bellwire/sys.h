@@ -38,12 +38,40 @@ struct bw_pci_id {
     uint32_t class_code; /* 24 bits */
 };
 
-/* One read of a batch; result = bytes read or -errno. */
-struct bw_read_request {
+/* A read that goes on by itself. */
+struct bw_ring_read {
     int fd;
+    uint32_t tag; /* the caller's */
     void *data;
-    uint64_t offset, size_bytes;
-    int64_t result;
+    uint64_t offset;
+    uint32_t size_bytes;
+};
+
+/* How it ended: bytes read, fewer than asked for wherever the kernel likes, 0 at the end of the file; or
+ * -errno, -EINTR and -EAGAIN included. */
+struct bw_ring_done {
+    uint32_t tag;
+    int32_t result;
+};
+
+struct bw_ring;
+struct bw_ring_ops {
+    /* Starts as many of them as there is room for, in order: their number, or -errno. */
+    int (*start)(struct bw_ring *ring, const struct bw_ring_read *reads, uint32_t count);
+    /* What has ended since, in any order; waits for the first one, at most so long. Their number (0: none),
+     * or -errno of a ring that is of no use any more. */
+    int (*finish)(struct bw_ring *ring, struct bw_ring_done *done, uint32_t capacity, uint64_t timeout_ns);
+    /* Says that reads into this memory will come, until it is removed: the kernel then looks it up once. 0 or
+     * -errno, which does no harm. Any thread. */
+    int (*memory_add)(struct bw_ring *ring, void *data, uint64_t size_bytes);
+    void (*memory_remove)(struct bw_ring *ring, void *data); /* also when it was never added; any thread */
+    void (*close)(struct bw_ring *ring);                     /* nothing is under way any more */
+};
+
+/* Reads under way at the same time. One thread at a time, except where it says otherwise. */
+struct bw_ring {
+    const struct bw_ring_ops *ops;
+    const char *kind; /* "io_uring", "io_uring, polled by the kernel" or "threads" */
 };
 
 struct bw_poll_request {
@@ -90,7 +118,10 @@ struct bw_sys_ops {
     /* Takes an exclusive record lock on fd; -EAGAIN and the holder's pid when another process holds it. */
     int (*lock)(struct bw_sys *sys, int fd, int *holder_pid);
     int (*pci_scan)(struct bw_sys *sys, int (*found)(void *user, const struct bw_pci_id *id), void *user);
-    int (*read_batch)(struct bw_sys *sys, struct bw_read_request *requests, uint32_t count);
+    /* Bytes of a file or block device; -EISDIR, or -ESPIPE for what has no offsets. */
+    int64_t (*size)(struct bw_sys *sys, int fd);
+    /* A ring for up to `entries` reads at once. NULL: this machine has none. */
+    int (*ring_open)(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring);
     /* Only where the machine is a mock, else NULL: the queue of the KFD with that number, of the process that
      * opened fd. -ENOENT: there is none; -ENOTSUP: a wrapper around a machine that cannot tell. No system
      * call. */

@@ -382,7 +382,8 @@ static const struct bw_sys_ops pci_sys_ops = {
     .sleep_ns = bw_mock_pass_sleep_ns,
     .lock = bw_mock_pass_lock,
     .pci_scan = pci_scan,
-    .read_batch = bw_mock_pass_read_batch,
+    .size = bw_mock_pass_size,
+    .ring_open = bw_mock_pass_ring_open,
     .destroy = pci_destroy,
 };
 

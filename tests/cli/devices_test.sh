@@ -25,7 +25,7 @@ says 'gfx999 .*not usable: .*not modelled'
 
 digits=$source_dir/samples/digits/digits.onnx
 for name in tpu 'amd:' mockkfd+amd mockkfd+amd@gfx999 mockkfd+amd@gfx9999 mockkfd+amd@gfx942 \
-  mockkfd+amd@gfx1201 'mockkfd+amd@gfx942*8' mockkfd+amd:2@gfx1100*2 mockkfd+amd@gfx1100,cu=none disk:/x kgsl+qcom; do
+  mockkfd+amd@gfx1201 'mockkfd+amd@gfx942*8' mockkfd+amd:2@gfx1100*2 mockkfd+amd@gfx1100,cu=none kgsl+qcom; do
   check 3 'there are: .*host:0.*mockkfd\+amd:0@gfx1100' run "$digits" --device "$name"
   case $name in
     mockkfd+amd@gfx9* | *1201) check 3 'no mock executes.*mocks of gfx1100' launch none.o --grid 1 --block 1 --device "$name" ;;
@@ -37,7 +37,9 @@ check 3 'amdgpu.*there are: |GPU index 63|there are: ' run "$digits" --device am
 digits=$source_dir/samples/digits/digits.onnx
 check 3 "'amd:0000:83:00.0': .*no device by its PCI address.*there are: host:0" run "$digits" --device amd:0000:83:00.0
 check 3 "'rm\+nv': this version has no driver nv for interface rm.*there are" run "$digits" --device rm+nv
-check 3 "'disk:x': this version has no driver disk" run "$digits" --device disk:x
+check 1 'disk: /none/x .*ENOENT' run "$digits" --device disk:/none/x
+check 1 'disk: /: expected a file.*EISDIR' run "$digits" --device disk:/
+check 1 'it executes nothing: run on host:0' run "$digits" --device "disk:$digits"
 for devices in host:0,mockkfd+amd@gfx1100 host:0,host:1,host:2; do
   check 2 'names several devices' run "$digits" --device "$devices"
   BW_DEV=$devices check 2 'names several devices' run "$digits"

@@ -1,0 +1,79 @@
+#include "drivers/host/interrupt.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <time.h>
+
+#include "base/bits.h"
+
+enum { PAGE_BYTES = 4096 };
+
+void bw_host_interrupt_init(struct bw_host_interrupt *interrupt)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&interrupt->lock, NULL);
+    pthread_cond_init(&interrupt->raised, &attributes);
+    pthread_condattr_destroy(&attributes);
+    interrupt->pending = interrupt->waiters = 0;
+}
+
+void bw_host_interrupt_fini(struct bw_host_interrupt *interrupt)
+{
+    pthread_cond_destroy(&interrupt->raised);
+    pthread_mutex_destroy(&interrupt->lock);
+}
+
+void bw_host_interrupt_raise(struct bw_host_interrupt *interrupt)
+{
+    __atomic_store_n(&interrupt->pending, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&interrupt->waiters, __ATOMIC_SEQ_CST)) {
+        pthread_mutex_lock(&interrupt->lock);
+        pthread_cond_broadcast(&interrupt->raised);
+        pthread_mutex_unlock(&interrupt->lock);
+    }
+}
+
+void bw_host_interrupt_wait(struct bw_host_interrupt *interrupt, uint64_t timeout_ns)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    uint64_t end_ns = (uint64_t)deadline.tv_nsec + timeout_ns;
+    deadline.tv_sec += (time_t)(end_ns / 1000000000);
+    deadline.tv_nsec = (long)(end_ns % 1000000000);
+    int rc = 0;
+    pthread_mutex_lock(&interrupt->lock);
+    __atomic_add_fetch(&interrupt->waiters, 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&interrupt->pending, __ATOMIC_SEQ_CST) && rc == 0)
+        rc = pthread_cond_timedwait(&interrupt->raised, &interrupt->lock, &deadline);
+    __atomic_store_n(&interrupt->pending, 0, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&interrupt->waiters, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&interrupt->lock);
+}
+
+int bw_host_memory_alloc(struct bw_sys *sys, const char *subsystem, uint64_t size_bytes, uint32_t flags,
+                         struct bw_memory *memory, struct bw_err *err)
+{
+    int rc = -ENOMEM;
+    *memory = (struct bw_memory){.flags = flags};
+    assert(size_bytes > 0);
+    if (size_bytes <= UINT64_MAX - PAGE_BYTES) {
+        struct bw_map_request request = {
+            .fd = -1, .size_bytes = bw_align_up(size_bytes, PAGE_BYTES), .writable = true};
+        rc = sys->ops->map(sys, &request, &memory->cpu);
+    }
+    if (rc)
+        return bw_fail(err, rc, subsystem, "%llu bytes of memory", (unsigned long long)size_bytes);
+    memory->address = (uintptr_t)memory->cpu.base;
+    memory->size_bytes = memory->cpu.size_bytes;
+    return 0;
+}
+
+int bw_host_memory_reach(const char *subsystem, const struct bw_device *owner, const struct bw_memory *memory,
+                         struct bw_err *err)
+{
+    if (memory->cpu.size_bytes && !memory->cpu.ops && (uintptr_t)memory->cpu.base == memory->address)
+        return 0;
+    return bw_fail(err, -EOPNOTSUPP, subsystem, "memory of %s without a mapping here", owner->info.name);
+}
