@@ -26,7 +26,6 @@ enum {
 struct coder {
     struct bw_plan *plan;
     struct bw_encoded *encoded;
-    bool profile;
     struct bw_err *err;
 };
 
@@ -375,15 +374,15 @@ static int body_encode(struct coder *coder, const struct bw_operation *operation
     struct bw_encoded_device *device = &coder->encoded->devices[queue_at(coder, operation->queue)->device];
     uint32_t stamp = device->stamp_count;
     int rc = 0;
-    if (coder->profile) {
-        struct bw_encoded_call stamped = {operation->call, operation->queue, stamp};
+    if (coder->plan->profile) {
+        struct bw_encoded_stamp stamps = {operation->queue, stamp};
         device->stamp_count += 2;
-        rc = bw_vec_push(&coder->encoded->stamped, stamped) ? no_memory(coder)
-                                                            : stamp_encode(coder, operation, stamp);
+        rc = bw_vec_push(&coder->encoded->stamps, stamps) ? no_memory(coder)
+                                                          : stamp_encode(coder, operation, stamp);
     }
     if (!rc)
         rc = call->kernel ? kernel_encode(coder, operation, call) : copy_encode(coder, operation);
-    if (!rc && coder->profile)
+    if (!rc && coder->plan->profile)
         rc = stamp_encode(coder, operation, stamp + 1);
     return rc;
 }
@@ -553,9 +552,9 @@ static int plan_encode(struct coder *coder)
     return rc;
 }
 
-int bw_plan_encode(struct bw_plan *plan, bool profile, struct bw_encoded *encoded, struct bw_err *err)
+int bw_plan_encode(struct bw_plan *plan, struct bw_encoded *encoded, struct bw_err *err)
 {
-    struct coder coder = {plan, encoded, profile, err};
+    struct coder coder = {plan, encoded, err};
     *encoded = (struct bw_encoded){0};
     int rc = plan_encode(&coder);
     if (rc)
@@ -575,7 +574,7 @@ void bw_encoded_free(struct bw_plan *plan, struct bw_encoded *encoded)
     free(encoded->devices);
     bw_vec_free(&encoded->symbols);
     bw_vec_free(&encoded->steps);
-    bw_vec_free(&encoded->stamped);
+    bw_vec_free(&encoded->stamps);
     bw_map_free(&encoded->symbol_numbers);
     *encoded = (struct bw_encoded){0};
 }

@@ -245,6 +245,36 @@ static int queue_give(struct tracker *tracker, uint32_t index)
     return rc;
 }
 
+static enum bw_profile_order order_of(const struct tracker *tracker, const struct bw_operation *consumer,
+                                      uint32_t producer)
+{
+    const struct bw_plan *plan = tracker->plan;
+    const struct bw_wait *waits = plan->waits.data + consumer->wait_begin;
+    if (plan->operations.data[producer].queue == consumer->queue)
+        return BW_PROFILE_ORDER_QUEUE;
+    for (uint32_t i = 0; i < consumer->wait_count; i++) {
+        if (waits[i].operation == producer)
+            return waits[i].on_host ? BW_PROFILE_ORDER_HOST : BW_PROFILE_ORDER_DEVICE;
+    }
+    return BW_PROFILE_ORDER_GIVEN;
+}
+
+/* For a profile: what the operation comes after, whatever it took to make it so. */
+static int dependencies_note(struct tracker *tracker, uint32_t index)
+{
+    struct bw_plan *plan = tracker->plan;
+    for (uint32_t p = 0; p < tracker->queue_count && plan->profile; p++) {
+        if (!tracker->need[p])
+            continue;
+        uint32_t producer = tracker->need[p] - 1;
+        struct bw_profile_dependency dependency = {
+            index, producer, order_of(tracker, &plan->operations.data[index], producer)};
+        if (bw_vec_push(&plan->dependencies, dependency))
+            return no_memory(tracker);
+    }
+    return 0;
+}
+
 /* What a queue does first is ordered after earlier replays by its prologue, or, when it waits for another
  * queue of this replay, by that one's. */
 static void root_note(struct tracker *tracker, const struct bw_operation *operation)
@@ -266,6 +296,9 @@ static int operation_track(struct tracker *tracker, uint32_t index)
     uint32_t own = tracker->plan->operations.data[index].queue;
     root_note(tracker, &tracker->plan->operations.data[index]);
     barriers_give(tracker, index);
+    rc = dependencies_note(tracker, index);
+    if (rc)
+        return rc;
     memcpy(&tracker->clocks[(uint64_t)index * count], &tracker->known[own * count],
            count * sizeof *tracker->known);
     return touches_record(tracker, index);

@@ -47,6 +47,7 @@ struct bw_ctx {
     struct bw_linked_graph *linked;                    /* all of them: loss.c; under lock */
     uint64_t failed;                                   /* atomic: devices */
     uint64_t block_serial;                             /* atomic: ids of blocks */
+    uint64_t profile_serial;                           /* atomic: numbers of profiled graphs */
     uint64_t users_epoch;                              /* atomic: changes when a block gets one more user */
     uint64_t signal_epoch;     /* changes in a turn, with every signal that moves to another slot */
     uint32_t turn;             /* atomic: see bw_hcq_turn_take */
@@ -127,6 +128,17 @@ struct bw_hcq_undone {
     struct bw_point done, given;
 };
 
+/* Where a device's clock stood when the host's stood at host_ns, give or take error_ns. */
+struct bw_clock_point {
+    uint64_t ticks, host_ns, error_ns;
+};
+
+/* The two newest, which may be one. */
+struct bw_hcq_clock {
+    struct bw_clock_point previous, last;
+    bool known;
+};
+
 struct bw_transfer;
 
 struct bw_hcq_device {
@@ -166,8 +178,7 @@ struct bw_hcq_device {
     pthread_mutex_t transfer_lock;
     struct bw_transfer *transfer; /* made at the first read or write that needs it */
 
-    uint64_t clock_offset_ns; /* host clock minus device clock; valid when clock_known */
-    bool clock_known;
+    struct bw_hcq_clock clock; /* under lock */
 };
 
 /* ctx.c */
@@ -327,6 +338,15 @@ int bw_hcq_loss_check(const struct bw_hcq_queue *queue, struct bw_point point, u
                       struct bw_err *err);
 /* The device is about to work again: graphs remember which of their replays were lost. */
 void bw_hcq_losses_note(const struct bw_hcq_device *device);
+
+/* clock.c */
+/* Sees to it that something is known of the device's clock; waits for the device when that is the first. */
+int bw_hcq_clock_align(struct bw_hcq_device *device, struct bw_err *err);
+/* A new point where the last one is old and the device idle. */
+void bw_hcq_clock_refresh(struct bw_hcq_device *device);
+struct bw_hcq_clock bw_hcq_clock_get(struct bw_hcq_device *device);
+/* A device time on the host's clock; hz: the nominal rate. */
+uint64_t bw_hcq_clock_host_ns(const struct bw_hcq_clock *clock, uint64_t hz, uint64_t ticks);
 
 /* describe.c */
 void bw_hcq_describe(void *device, uint64_t address, char *text, uint32_t text_size);

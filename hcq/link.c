@@ -350,12 +350,11 @@ int bw_graph_link(struct bw_graph *graph, const struct bw_link_options *given, s
     int rc = bw_ctx_forked(graph->ctx) ? bw_fail(err, -ECHILD, "graph", "context made before fork")
                                        : options_read(given, &options, err);
     if (!rc)
-        rc = bw_plan_make(graph, &plan, err);
+        rc = bw_plan_make(graph, options.profile, &plan, err);
     if (rc)
         return rc;
     struct bw_linked_graph *linked = calloc(1, sizeof *linked);
-    rc = linked ? bw_plan_encode(&plan, options.profile, &encoded, err)
-                : bw_fail(err, -ENOMEM, "graph", "linked graph");
+    rc = linked ? bw_plan_encode(&plan, &encoded, err) : bw_fail(err, -ENOMEM, "graph", "linked graph");
     if (!rc) {
         struct linker linker = {linked, &plan, &encoded, err};
         rc = link_all(&linker, options.instances);

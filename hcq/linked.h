@@ -130,6 +130,8 @@ struct bw_linked_loss {
     struct bw_err why;
 };
 
+struct bw_linked_profile;
+
 struct bw_linked_graph {
     struct bw_ctx *ctx;
     bool registered;                      /* read by this graph's thread alone */
@@ -166,10 +168,8 @@ struct bw_linked_graph {
     struct bw_graph_stats stats;
     struct bw_linked_loss losses[BW_LINK_LOSSES_MAX]; /* oldest first */
     uint32_t loss_count;
-    uint64_t forgotten; /* tickets up to it: of losses that are not remembered any more */
-    /* profile.c */
-    BW_VEC(struct bw_encoded_call) stamped;
-    char (*names)[64]; /* per stamped call */
+    uint64_t forgotten;                /* tickets up to it: of losses that are not remembered any more */
+    struct bw_linked_profile *profile; /* NULL: without */
 };
 
 /* scatter.c */
@@ -215,8 +215,14 @@ bool bw_linked_graph_command(const struct bw_linked_graph *linked, uint32_t inde
                              struct bw_linked_command *command);
 
 /* profile.c */
-int bw_profile_make(struct bw_linked_graph *linked, const struct bw_plan *plan, struct bw_encoded *encoded,
-                    struct bw_err *err);
+int bw_profile_make(struct bw_linked_graph *linked, const struct bw_plan *plan,
+                    const struct bw_encoded *encoded, struct bw_err *err);
 void bw_profile_free(struct bw_linked_graph *linked);
+/* The host's clock for bw_profile_begin and bw_profile_end; 0 without profile. */
+uint64_t bw_profile_now(const struct bw_linked_graph *linked);
+/* The instance is free for a replay that was asked for at called_ns: its stamps are that one's from here on.
+ */
+void bw_profile_begin(struct bw_linked_graph *linked, uint32_t instance, uint64_t called_ns);
+void bw_profile_end(struct bw_linked_graph *linked, uint32_t instance);
 
 #endif

@@ -423,9 +423,9 @@ bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t waiter, uint32_t writ
     return waits->device->caps.device_wait && bw_block_reach(writes->signals, waits, &address, NULL) == 0;
 }
 
-int bw_plan_make(struct bw_graph *graph, struct bw_plan *plan, struct bw_err *err)
+int bw_plan_make(struct bw_graph *graph, bool profile, struct bw_plan *plan, struct bw_err *err)
 {
-    *plan = (struct bw_plan){.graph = graph, .leader = BW_PLAN_NONE};
+    *plan = (struct bw_plan){.graph = graph, .profile = profile, .leader = BW_PLAN_NONE};
     plan->inputs = calloc(graph->input_count ? graph->input_count : 1, sizeof *plan->inputs);
     plan->spread = bw_spread_create();
     struct route *routes = calloc(graph->calls.count + 1, sizeof *routes);
@@ -456,6 +456,7 @@ void bw_plan_free(struct bw_plan *plan)
     bw_vec_free(&plan->operations);
     bw_vec_free(&plan->touches);
     bw_vec_free(&plan->waits);
+    bw_vec_free(&plan->dependencies);
     free(plan->inputs);
     plan->inputs = NULL;
 }

@@ -8,9 +8,13 @@
  *   encode.c  operations -> command words with patches, argument blocks, steps of submission
  *   link.c    patches -> K instances in device-visible memory; scatter.c: lists of what a replay writes
  *   replay.c  scatter, ring; loss.c: which replays a failed device took along
+ *   profile.c when calls ran and what they waited for; clock.c: on the host's clock; report.c, trace.c:
+ *             for people
  */
 #ifndef BW_HCQ_PLAN_H
 #define BW_HCQ_PLAN_H
+
+#include <bellwire/profile.h>
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -138,14 +142,17 @@ struct bw_plan {
     BW_VEC(struct bw_operation) operations;
     BW_VEC(struct bw_touch) touches;
     BW_VEC(struct bw_wait) waits;
-    BW_VEC(struct bw_staging) staging; /* made here, one reference each */
-    struct bw_map staging_numbers;     /* which of them two devices share */
-    struct bw_plan_input *inputs;      /* graph->input_count */
-    struct bw_spread *spread;          /* while it is made */
+    bool profile;
+    BW_VEC(struct bw_profile_dependency) dependencies; /* of a profile: between operations */
+    BW_VEC(struct bw_staging) staging;                 /* made here, one reference each */
+    struct bw_map staging_numbers;                     /* which of them two devices share */
+    struct bw_plan_input *inputs;                      /* graph->input_count */
+    struct bw_spread *spread;                          /* while it is made */
     uint32_t leader; /* queue whose prologue waits for the others' sake; BW_PLAN_NONE: none */
 };
 
-int bw_plan_make(struct bw_graph *graph, struct bw_plan *plan, struct bw_err *err);
+/* profile: what is linked has timestamps, and dependencies are listed; the schedule is the same. */
+int bw_plan_make(struct bw_graph *graph, bool profile, struct bw_plan *plan, struct bw_err *err);
 void bw_plan_free(struct bw_plan *plan);
 /* Whether queues of device `waiter` can wait on the device for signals of device `writer` (of the plan). */
 bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t waiter, uint32_t writer);
@@ -245,8 +252,7 @@ struct bw_encoded_device {
     uint32_t stamp_count; /* 64-bit words */
 };
 
-struct bw_encoded_call {
-    uint32_t call;  /* of the graph */
+struct bw_encoded_stamp {
     uint32_t queue; /* of the plan */
     uint32_t stamp; /* two consecutive stamps of the queue's device, begin and end */
 };
@@ -255,13 +261,13 @@ struct bw_encoded {
     BW_VEC(struct bw_symbol) symbols;
     struct bw_map symbol_numbers; /* kind, device and number or block id in one key */
     BW_VEC(struct bw_step) steps;
-    struct bw_encoded_queue *queues;   /* one per plan queue */
-    struct bw_encoded_device *devices; /* one per plan device */
-    BW_VEC(struct bw_encoded_call) stamped;
+    struct bw_encoded_queue *queues;        /* one per plan queue */
+    struct bw_encoded_device *devices;      /* one per plan device */
+    BW_VEC(struct bw_encoded_stamp) stamps; /* of a profile: by operation */
     struct bw_graph_stats stats;
 };
 
-int bw_plan_encode(struct bw_plan *plan, bool profile, struct bw_encoded *encoded, struct bw_err *err);
+int bw_plan_encode(struct bw_plan *plan, struct bw_encoded *encoded, struct bw_err *err);
 void bw_encoded_free(struct bw_plan *plan, struct bw_encoded *encoded);
 
 #endif

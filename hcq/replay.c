@@ -349,6 +349,7 @@ int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_repla
     struct bw_err local;
     err = err ? err : &local;
     uint32_t instance = (uint32_t)(linked->replay_count % linked->instance_count);
+    uint64_t called_ns = linked->profile ? bw_profile_now(linked) : 0;
     int rc = devices_check(linked, linked->owners, err);
     if (!rc)
         rc = variables_take(linked, replay, err);
@@ -360,6 +361,8 @@ int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_repla
         rc = instance_wait(linked, instance, err);
     if (rc)
         return rc;
+    if (linked->profile)
+        bw_profile_begin(linked, instance, called_ns);
     steps_prepare(linked, instance);
     bw_hcq_turn_take(linked->ctx);
     rc = replay_submit(linked, instance, err);
@@ -367,6 +370,8 @@ int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_repla
     if (rc)
         return rc;
     linked->replay_count++;
+    if (linked->profile)
+        bw_profile_end(linked, instance);
     if (ticket)
         *ticket = linked->replay_count;
     return 0;

@@ -12,6 +12,7 @@
 #include <bellwire/mock_device.h>
 #include <bellwire/model.h>
 #include <bellwire/picture.h>
+#include <bellwire/profile.h>
 #include <bellwire/program.h>
 #include <bellwire/region.h>
 #include <bellwire/sys.h>

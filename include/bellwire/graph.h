@@ -51,6 +51,7 @@ struct bw_launch {
     uint32_t dynamic_lds_bytes;
     const struct bw_argument *arguments;
     uint32_t argument_count;
+    double flops; /* arithmetic that it does, for profiles; 0: not known */
 };
 
 int bw_graph_create(struct bw_ctx *ctx, struct bw_graph **graph, struct bw_err *err);
@@ -96,7 +97,7 @@ int bw_graph_copy_lanes(struct bw_graph *graph, const struct bw_copy_lane *lanes
 struct bw_link_options {
     uint64_t size;      /* sizeof this struct */
     uint32_t instances; /* replays in flight; 0: 3 */
-    bool profile;       /* timestamps around each call */
+    bool profile;       /* timestamps around each call: <bellwire/profile.h> */
 };
 
 /* The graph may be destroyed afterwards. options may be NULL. */
@@ -121,14 +122,22 @@ int bw_linked_graph_replay(struct bw_linked_graph *linked, const struct bw_repla
  * done when it failed. Devices that did their part meanwhile are as good as before. */
 int bw_linked_graph_wait(struct bw_linked_graph *linked, uint64_t ticket, struct bw_err *err);
 
+/* One command of one queue. A copy may be several: parts for several engines, or two legs through host
+ * memory. Where kernels of a queue overlap, one "begins" when those before it have ended. */
 struct bw_call_profile {
-    const char *name; /* kernel name, or "copy" */
-    const char *device;
-    uint32_t queue;            /* 0 compute, 1.. copy */
+    const char *name; /* kernel name, or "copy"; lives as long as the linked graph, or the profile */
+    const char *device, *queue_label; /* "compute queue 2", "copy queue 1 (XGMI)" */
+    uint32_t queue;                   /* number among the device's queues: compute queues, then copy queues */
+    uint32_t call; /* number in the graph; launches of no groups and empty copies have none */
+    bool copy;
+    const char *source, *target; /* of a copy: whose memory, "host" or a device's name; else NULL */
+    /* Of the ranges that the call may touch: what it touches may be less. */
+    uint64_t bytes_read, bytes_written;
+    double flops;              /* as its launch says */
     uint64_t begin_ns, end_ns; /* on the host's clock */
 };
-/* Of the last finished replay of a graph linked with profile. Returns the number of calls, fills up to
- * `capacity`. */
+/* Of the last finished replay of a graph linked with profile, without waiting. Returns the number of calls,
+ * fills up to `capacity`. */
 uint32_t bw_linked_graph_profile(struct bw_linked_graph *linked, struct bw_call_profile *calls,
                                  uint32_t capacity);
 

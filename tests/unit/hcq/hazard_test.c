@@ -281,7 +281,7 @@ static void any_schedule_equals_serial_execution(void)
         rig.devices[1]->caps.device_wait = round % 3 != 0; /* sometimes the host has to wait in its place */
         BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err), &rig.err);
         graph_random(&rig, graph, &rng);
-        if (BW_OK(bw_plan_make(graph, &plan, &rig.err), &rig.err)) {
+        if (BW_OK(bw_plan_make(graph, false, &plan, &rig.err), &rig.err)) {
             *serial = (struct machine){.rig = &rig, .plan = &plan};
             memory_fill(serial);
             for (uint32_t i = 0; i < plan.operations.count; i++)
@@ -313,7 +313,7 @@ static struct counts plan_counts(struct rig *rig, struct bw_graph *graph)
 {
     struct bw_plan plan;
     struct counts counts = {0};
-    if (!BW_OK(bw_plan_make(graph, &plan, &rig->err), &rig->err))
+    if (!BW_OK(bw_plan_make(graph, false, &plan, &rig->err), &rig->err))
         return counts;
     counts.waits = (uint32_t)plan.waits.count;
     for (size_t i = 0; i < plan.operations.count; i++) {

@@ -30,7 +30,7 @@ static void kernel_add(struct rig *rig, struct bw_graph *graph, struct bw_buffer
 
 static bool plan_open(struct rig *rig, struct bw_graph *graph, struct bw_plan *plan)
 {
-    return BW_OK(bw_plan_make(graph, plan, &rig->err), &rig->err);
+    return BW_OK(bw_plan_make(graph, false, plan, &rig->err), &rig->err);
 }
 
 /* ---- kernels ---- */
@@ -318,7 +318,7 @@ static void prologues_grow_with_the_queues_not_their_square(void)
                       &rig->err);
         }
     }
-    if (plan_open(rig, graph, &plan) && BW_OK(bw_plan_encode(&plan, false, &encoded, &rig->err), &rig->err)) {
+    if (plan_open(rig, graph, &plan) && BW_OK(bw_plan_encode(&plan, &encoded, &rig->err), &rig->err)) {
         uint32_t used = 0, waits = 0, all = 0;
         for (uint32_t i = 0; i < plan.queues.count; i++) {
             const struct bw_step *prologue = &encoded.queues[i].prologue;
