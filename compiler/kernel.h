@@ -27,4 +27,11 @@ int64_t bw_kernel_param_elements(const struct bw_ir *ir, bw_node param); /* 0: n
  * numbers what is left densely: outputs first. Returns the new sink, or 0 after an error. */
 bw_node bw_kernel_simplify(struct bw_ir *ir, bw_node sink);
 
+/* Arithmetic operations on elements, floating point and integer alike, that the kernel's meaning takes: one
+ * for each sum, product, quotient, maximum, root, power, logarithm, sine and step of a FOLD, two for a fused
+ * multiply-add, none for indexes, comparisons and conversions; a value is counted once for each combination
+ * of the ranges that it changes with. 2 m n k for a product of matrices, whatever the kernel does about it.
+ * 0: not known (a range without a constant size, or no memory). */
+double bw_kernel_flops(const struct bw_ir *ir, bw_node sink);
+
 #endif

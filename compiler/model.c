@@ -166,6 +166,8 @@ void bw_model_destroy(struct bw_model *model)
     if (!model)
         return;
     bw_model_plans_destroy(model);
+    bw_model_profiles_drop(model);
+    bw_vec_free(&model->profiles);
     bw_onnx_free(model->proto);
     for (size_t i = 0; i < model->external.count; i++)
         munmap(model->external.data[i].address, model->external.data[i].size_bytes);

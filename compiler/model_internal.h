@@ -2,11 +2,16 @@
 #ifndef BW_COMPILER_MODEL_INTERNAL_H
 #define BW_COMPILER_MODEL_INTERNAL_H
 
+#include <bellwire/profile.h>
+
 #include "compiler/onnx/import.h"
 
 enum {
     BW_MODEL_SEGMENTS_MAX = 64, /* plans of pieces of imports that cannot be kept whole */
-    BW_MODEL_ENTRIES_MAX = 16,  /* imports kept for replay; the one that was not used for longest goes */
+    /* Runs of plans whose profiles a run keeps: a loop may have any number. About as many slices as a viewer
+     * takes. */
+    BW_MODEL_PROFILES_MAX = 10000,
+    BW_MODEL_ENTRIES_MAX = 16, /* imports kept for replay; the one that was not used for longest goes */
 };
 
 /* An input or output as the file declares it. */
@@ -76,7 +81,7 @@ struct bw_model {
     struct bw_model_stats stats;
     struct bw_rng rng;
     bool profile;
-    struct bw_plan *last_plan; /* of the last run on a device, NULL when it is gone */
+    BW_VEC(struct bw_profile *) profiles; /* of the last run, plan by plan */
 };
 
 /* bw_onnx_session.tensor_data of a model. */
@@ -94,7 +99,9 @@ int bw_model_outputs_alloc(const struct bw_tensor_graph *graph, const bw_tensor 
                            void **data, struct bw_err *err);
 int bw_model_plan_create(struct bw_model *model, struct bw_device *device, struct bw_tensor_graph *graph,
                          const bw_tensor *outputs, uint32_t count, struct bw_plan **plan, struct bw_err *err);
-/* Adds a plan's figures to those of the run, and remembers it for bw_model_calls. */
-void bw_model_plan_ran(struct bw_model *model, struct bw_plan *plan);
+/* Adds a plan's figures and its profile to those of the run. */
+int bw_model_plan_ran(struct bw_model *model, struct bw_plan *plan, struct bw_err *err);
+/* Forgets the last run's. */
+void bw_model_profiles_drop(struct bw_model *model);
 
 #endif

@@ -26,8 +26,6 @@ static void entry_free(struct bw_model *model, struct bw_model_entry *entry)
     if (!entry)
         return;
     bw_plan_destroy(entry->plan);
-    if (model->last_plan == entry->plan)
-        model->last_plan = NULL;
     bw_tensor_graph_destroy(entry->graph);
     for (uint32_t i = 0; entry->inputs && i < model->input_count; i++)
         bw_value_free(&entry->inputs[i]);
@@ -440,7 +438,8 @@ static int entry_compute(struct bw_model *model, struct bw_model_entry *entry, c
     else if (!rc &&
              !(rc = bw_model_outputs_alloc(entry->graph, entry->tensors, entry->tensor_count, data, err))) {
         rc = bw_plan_run(entry->plan, pointers, data, err);
-        bw_model_plan_ran(model, entry->plan);
+        if (!rc)
+            rc = bw_model_plan_ran(model, entry->plan, err);
     }
     free(pointers);
     return rc;
@@ -539,7 +538,7 @@ int bw_model_run(struct bw_model *model, struct bw_device *device, const struct 
         return rc;
     model->stats.runs++;
     model->stats.plan = (struct bw_plan_stats){0};
-    model->last_plan = NULL;
+    bw_model_profiles_drop(model);
     struct bw_model_entry *entry = entry_find(model, device, inputs);
     model->stats.replayed = entry != NULL;
     if (!entry)
@@ -556,10 +555,10 @@ void bw_model_profile(struct bw_model *model, bool on)
     model->profile = on;
 }
 
-uint32_t bw_model_calls(const struct bw_model *model, struct bw_call_profile *calls, uint32_t capacity)
+uint32_t bw_model_profiles(const struct bw_model *model, const struct bw_profile *const **profiles)
 {
-    struct bw_linked_graph *linked = model->last_plan ? bw_plan_linked(model->last_plan) : NULL;
-    return linked ? bw_linked_graph_profile(linked, calls, capacity) : 0;
+    *profiles = (const struct bw_profile *const *)model->profiles.data;
+    return (uint32_t)model->profiles.count;
 }
 
 int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct bw_tensor_graph **graph,

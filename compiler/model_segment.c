@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/model_internal.h"
+#include "compiler/plan.h"
 
 struct segment {
     struct bw_tensor_graph *graph;
@@ -140,8 +141,6 @@ static int segment_key(struct segment *s, const bw_tensor *outputs, uint32_t cou
 
 void bw_model_segment_free(struct bw_model *model, struct bw_model_segment *segment)
 {
-    if (model->last_plan == segment->plan)
-        model->last_plan = NULL;
     bw_plan_destroy(segment->plan);
     free(segment->inputs);
     *segment = (struct bw_model_segment){0};
@@ -207,9 +206,29 @@ int bw_model_plan_create(struct bw_model *model, struct bw_device *device, struc
     return rc;
 }
 
-void bw_model_plan_ran(struct bw_model *model, struct bw_plan *plan)
+void bw_model_profiles_drop(struct bw_model *model)
 {
-    model->last_plan = plan;
+    for (size_t i = 0; i < model->profiles.count; i++)
+        bw_profile_destroy(model->profiles.data[i]);
+    model->profiles.count = 0;
+}
+
+static int profile_keep(struct bw_model *model, struct bw_plan *plan, struct bw_err *err)
+{
+    struct bw_profile *profile;
+    if (model->profiles.count >= BW_MODEL_PROFILES_MAX)
+        return 0;
+    int rc = bw_linked_graph_profile_take(bw_plan_linked(plan), 0, &profile, err);
+    if (rc)
+        return rc == -ENOTSUP ? 0 : rc; /* made before bw_model_profile was said */
+    if (bw_vec_push(&model->profiles, profile) == 0)
+        return 0;
+    bw_profile_destroy(profile);
+    return bw_fail(err, -ENOMEM, "model", "profile");
+}
+
+int bw_model_plan_ran(struct bw_model *model, struct bw_plan *plan, struct bw_err *err)
+{
     struct bw_plan_stats one, *sum = &model->stats.plan;
     bw_plan_stats(plan, &one);
     sum->kernels += one.kernels;
@@ -222,6 +241,7 @@ void bw_model_plan_ran(struct bw_model *model, struct bw_plan *plan)
     sum->compile_seconds += one.compile_seconds;
     sum->link_seconds += one.link_seconds;
     sum->run_seconds += one.run_seconds;
+    return model->profile ? profile_keep(model, plan, err) : 0;
 }
 
 int bw_model_segment_run(struct bw_model *model, struct bw_device *device, struct bw_tensor_graph *graph,
@@ -244,11 +264,11 @@ int bw_model_segment_run(struct bw_model *model, struct bw_device *device, struc
     if (!rc) {
         row->last_used = ++model->segment_clock;
         rc = bw_plan_run(row->plan, pointers, data, err);
+        if (!rc)
+            rc = bw_model_plan_ran(model, row->plan, err);
         for (uint32_t i = 0; rc && i < count; i++)
             free(data[i]);
     }
-    if (!rc)
-        bw_model_plan_ran(model, row->plan);
     free(pointers);
     segment_free(&s);
     return rc;

@@ -15,6 +15,7 @@
 #include <bellwire/graph.h>
 
 #include "base/bits.h"
+#include "compiler/kernel.h"
 #include "compiler/tensor_graph.h"
 
 /* Where a schedule's buffer lies. */
@@ -25,6 +26,7 @@ struct place {
 
 struct bw_plan {
     struct bw_device *device;
+    bool profile;
     bool unified; /* the CPU reads and writes the arena itself */
     struct bw_schedule *schedule;
     struct bw_tensor_buffer *tensors; /* copies of the graph's rows: it may be gone when the plan runs */
@@ -205,6 +207,12 @@ static struct bw_range argument_of(const struct bw_plan *plan, const struct bw_s
     return range;
 }
 
+/* For a profile. */
+static double launch_flops(const struct bw_plan *plan, const struct bw_schedule_kernel *kernel)
+{
+    return plan->profile ? bw_kernel_flops(plan->schedule->ir, kernel->sink) : 0;
+}
+
 static int add_launch(const struct bw_plan *plan, struct bw_graph *graph, uint32_t number, struct bw_err *err)
 {
     const struct bw_schedule_kernel *kernel = &plan->schedule->kernels.data[number];
@@ -221,6 +229,7 @@ static int add_launch(const struct bw_plan *plan, struct bw_graph *graph, uint32
                                             .access = i == 0 ? BW_ACCESS_WRITE : BW_ACCESS_READ};
     struct bw_launch launch = {.arguments = arguments,
                                .argument_count = count,
+                               .flops = launch_flops(plan, kernel),
                                .group_size = {plan->unified ? 1 : compiled->item_count, 1, 1}};
     for (int d = 0; d < 3; d++)
         launch.group_count[d] = (struct bw_dimension){.value = compiled->group_count[d]};
@@ -313,11 +322,10 @@ static int add_copies(const struct bw_plan *plan, struct bw_graph *graph, bool o
     return rc;
 }
 
-static int link_graph(struct bw_plan *plan, const struct bw_plan_options *options, struct bw_err *err)
+static int link_graph(struct bw_plan *plan, struct bw_err *err)
 {
     struct bw_graph *graph;
-    struct bw_link_options link = {
-        .size = sizeof link, .instances = 1, .profile = options && options->profile};
+    struct bw_link_options link = {.size = sizeof link, .instances = 1, .profile = plan->profile};
     int rc = bw_graph_create(bw_device_ctx(plan->device), &graph, err);
     if (rc)
         return rc;
@@ -367,7 +375,7 @@ static int compile(struct bw_plan *plan, const struct bw_target *target, struct 
 }
 
 static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_tensor *outputs,
-                      uint32_t output_count, const struct bw_plan_options *options, struct bw_err *err)
+                      uint32_t output_count, struct bw_err *err)
 {
     struct bw_target target;
     double start = seconds();
@@ -391,7 +399,7 @@ static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_
     if (!rc)
         rc = place_staging(plan, err);
     if (!rc)
-        rc = link_graph(plan, options, err);
+        rc = link_graph(plan, err);
     plan->stats.link_seconds = seconds() - start;
     return rc;
 }
@@ -404,8 +412,9 @@ int bw_plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw
     if (!plan)
         return bw_fail(err, -ENOMEM, "plan", "new plan");
     plan->device = device;
+    plan->profile = options && options->profile;
     plan->unified = !strcmp(bw_device_info(device)->driver, "host");
-    int rc = plan_build(plan, g, outputs, output_count, options, err);
+    int rc = plan_build(plan, g, outputs, output_count, err);
     if (rc) {
         bw_plan_destroy(plan);
         return rc;

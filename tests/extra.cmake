@@ -76,16 +76,18 @@ if(TARGET sample_null_gpu)
   set_tests_properties(samples.null_gpu PROPERTIES LABELS samples)
 endif()
 
-# The program's subcommands, good and bad use: tests/cli/*_test.sh PROGRAM SOURCE_DIR JSON_CHECK.
+# The program's subcommands, good and bad use: tests/cli/*_test.sh PROGRAM SOURCE_DIR JSON_CHECK TRACE_CHECK.
 if(TARGET bellwire-cli)
   add_executable(json_check ${CMAKE_CURRENT_SOURCE_DIR}/cli/json_check.c)
   target_link_libraries(json_check PRIVATE bw_flags bellwire-core)
+  add_executable(trace_check ${CMAKE_CURRENT_SOURCE_DIR}/cli/trace_check.c)
+  target_link_libraries(trace_check PRIVATE bw_flags bellwire-core)
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cli/*_test.sh)
   foreach(path IN LISTS scripts)
     get_filename_component(name ${path} NAME_WE)
     string(REGEX REPLACE "_test$" "" name ${name})
     add_test(NAME cli.${name} COMMAND bash ${path} $<TARGET_FILE:bellwire-cli> ${PROJECT_SOURCE_DIR}
-      $<TARGET_FILE:json_check>)
+      $<TARGET_FILE:json_check> $<TARGET_FILE:trace_check>)
     set(labels cli)
     if(name MATCHES "^(arguments|cache|compile|files|help|interrupt|json|launch|limits|mock|output|run|text|usage)$") # dozens of runs each
       list(APPEND labels slow)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <bellwire/device.h>
+#include <bellwire/profile.h>
 
 #include "base/number.h"
 #include "tools/progress.h"
@@ -184,13 +185,14 @@ static int execute(struct bw_run *run)
     if (!rc)
         rc = bw_run_outputs_write(run, &err);
     if (!rc && run->profile)
-        rc = bw_run_profile_write(run, &err);
+        rc = bw_run_profile_take(run, &err);
     return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
 }
 
 static void finish(struct bw_run *run)
 {
     outputs_free(run);
+    bw_profile_report_destroy(run->profile_report);
     for (uint32_t i = 0; run->values && i < bw_model_input_count(run->model); i++)
         bw_value_free(&run->values[i]);
     for (uint32_t i = 0; run->files && i < bw_model_output_count(run->model); i++)

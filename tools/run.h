@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 
+struct bw_profile_report;
 struct cJSON;
 
 /* NAME=TEXT of the command line; NAME may be "@N". */
@@ -45,6 +46,7 @@ struct bw_run {
     uint32_t expected, failed; /* comparisons made, and those that failed */
     uint32_t compared;         /* outputs whose values were compared: type and shape are right */
     double max_abs_diff, max_rel_diff;
+    struct bw_profile_report *profile_report; /* NULL: without --profile */
 };
 
 /* run.c: takes the option's value, NAME=TEXT; args fails when there is none or no '='. */
@@ -74,7 +76,11 @@ int bw_run_expect(struct bw_run *run);
 
 /* run_outputs.c */
 int bw_run_outputs_write(struct bw_run *run, struct bw_err *err);
-int bw_run_profile_write(const struct bw_run *run, struct bw_err *err);
 void bw_run_report(const struct bw_run *run);
+
+/* run_profile.c: writes the trace and keeps the report, which the others print. */
+int bw_run_profile_take(struct bw_run *run, struct bw_err *err);
+void bw_run_profile_print(const struct bw_run *run);
+void bw_run_profile_json(const struct bw_run *run, struct cJSON *document);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `bellwire run` gives back: files, a report for people or as JSON, a profile. */
+/* What `bellwire run` gives back: files, a report for people or as JSON. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bellwire/graph.h>
 #include <bellwire/mock.h>
 
-#include "base/text.h"
-#include "compiler/io.h"
 #include "compiler/io_npy.h"
 #include "tools/print.h"
 #include "tools/run.h"
@@ -52,46 +49,6 @@ int bw_run_outputs_write(struct bw_run *run, struct bw_err *err)
     for (uint32_t i = 0; run->output && i < bw_model_output_count(run->model) && !rc; i++)
         if (run->outputs[i].kind == BW_VALUE_ARRAY || run->outputs[i].kind == BW_VALUE_STRINGS)
             rc = output_write(run, i, err);
-    return rc;
-}
-
-/* Exactly: a number of cJSON is a double. */
-static void time_add(cJSON *row, const char *key, uint64_t time_ns)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, time_ns);
-    cJSON_AddRawToObject(row, key, text);
-}
-
-/* One line of JSON. */
-static void call_add(struct bw_text *text, const struct bw_call_profile *call)
-{
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddStringToObject(row, "name", call->name);
-    cJSON_AddStringToObject(row, "device", call->device);
-    cJSON_AddNumberToObject(row, "queue", call->queue);
-    time_add(row, "begin_ns", call->begin_ns);
-    time_add(row, "end_ns", call->end_ns);
-    char *line = bw_tool_json_text(row, false);
-    bw_text_add(text, "%s\n", line ? line : "");
-    text->failed = line ? text->failed : -ENOMEM;
-    free(line);
-}
-
-int bw_run_profile_write(const struct bw_run *run, struct bw_err *err)
-{
-    uint32_t count = bw_model_calls(run->model, NULL, 0);
-    struct bw_call_profile *calls = calloc((size_t)count + 1, sizeof *calls);
-    struct bw_text text = {0};
-    if (calls)
-        bw_model_calls(run->model, calls, count);
-    for (uint32_t i = 0; i < count && calls; i++)
-        call_add(&text, &calls[i]);
-    const struct bw_file_piece piece = {text.data, text.length};
-    int rc = !calls || text.failed ? bw_fail(err, -ENOMEM, "run", "profile of %u calls", count)
-                                   : bw_file_write(run->profile, &piece, 1, err);
-    bw_text_free(&text);
-    free(calls);
     return rc;
 }
 
@@ -214,6 +171,8 @@ static void report_json(const struct bw_run *run, const struct bw_model_stats *s
     if (run->device && bw_device_mock_stats(run->device, &mock) == 0)
         cJSON_AddNumberToObject(document, "wave_instructions", (double)mock.wave_instructions);
     seconds_json(run, stats, cJSON_AddObjectToObject(document, "seconds"));
+    if (run->profile_report)
+        bw_run_profile_json(run, document);
     bw_tool_print_json(document);
 }
 
@@ -266,6 +225,8 @@ static void report_text(const struct bw_run *run, const struct bw_model_stats *s
     if (run->repeat > 1)
         bw_print(stdout, ", fastest of %u runs %.3f", run->repeat, run->run_seconds_min);
     bw_print(stdout, "\n");
+    if (run->profile_report)
+        bw_run_profile_print(run);
 }
 
 void bw_run_report(const struct bw_run *run)

@@ -46,6 +46,7 @@ struct bw_fold_kernel {
     struct bw_fold fold;
     uint32_t order[BW_FOLD_INPUTS_MAX]; /* argument 1 + i is this input */
     uint32_t group_count[3], group_size;
+    double flops;
     struct bw_program *programs[BW_COLLECTIVE_RANKS_MAX];
     struct bw_kernel *kernels[BW_COLLECTIVE_RANKS_MAX];
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/collective/collective.h"
+#include "compiler/kernel.h"
 #include "compiler/plan.h"
 #include "compiler/tensor_graph.h"
 
@@ -107,6 +108,8 @@ int bw_fold_kernel_make(struct bw_collective *collective, const struct bw_fold *
         rc = kernel_compile(collective, schedule, &compiled, err);
     if (!rc)
         rc = kernel_load(collective, &compiled, kernel, err);
+    if (!rc)
+        kernel->flops = bw_kernel_flops(schedule->ir, schedule->kernels.data[0].sink);
     if (rc)
         bw_fold_kernel_free(kernel, collective->rank_count);
     bw_compiled_free(&compiled);

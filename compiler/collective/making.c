@@ -115,6 +115,7 @@ static void fold_launch(struct bw_making *making, uint32_t rank, const struct bw
             .source = BW_ARG_RANGE, .range = inputs[kernel->order[i]], .access = BW_ACCESS_READ};
     struct bw_launch launch = {.arguments = arguments,
                                .argument_count = 1 + fold->input_count,
+                               .flops = kernel->flops,
                                .group_size = {kernel->group_size, 1, 1}};
     for (int d = 0; d < 3; d++)
         launch.group_count[d].value = kernel->group_count[d];

@@ -126,10 +126,11 @@ void bw_model_stats(const struct bw_model *model, struct bw_model_stats *stats);
 
 /* From the next plan on: every kernel and copy of a run on a device is stamped with its times. */
 void bw_model_profile(struct bw_model *model, bool on);
-/* The kernels and copies of the last run: returns their number, fills up to `capacity`. Names live as long as
- * the plan. */
-struct bw_call_profile;
-uint32_t bw_model_calls(const struct bw_model *model, struct bw_call_profile *calls, uint32_t capacity);
+/* The replays of the last run, one for each piece that was run on the device, in order; of a run with very
+ * many, the first 10,000. <bellwire/profile.h> makes a trace or a report of them. They are the model's until
+ * its next run. Returns their number. */
+struct bw_profile;
+uint32_t bw_model_profiles(const struct bw_model *model, const struct bw_profile *const **profiles);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
-/* Reads standard input and ends with 0 when it is one JSON document to the letter (RFC 8259), with --lines
- * when each line is; else says at which byte it is not. Parsers of programs are lenient: control characters,
- * bytes that are no UTF-8 and "nan" pass through many. */
+/* Reads standard input and ends with 0 when it is one JSON document to the letter (RFC 8259); else says what
+ * it is not. Parsers of programs are lenient: control characters, bytes that are no UTF-8 and "nan" pass
+ * through many. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -111,9 +111,8 @@ static int check(const char *text)
     return 1;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    bool lines = argc > 1 && !strcmp(argv[1], "--lines");
     char *text = calloc(1, BYTES_MAX + 1);
     size_t size_bytes = fread(text, 1, BYTES_MAX, stdin);
     int failed = size_bytes == 0 || memchr(text, 0, size_bytes) != NULL;
@@ -121,12 +120,7 @@ int main(int argc, char **argv)
     failed |= bw_text_escape_json(text, size_bytes, NULL, 0) != size_bytes;
     if (failed)
         fprintf(stderr, "not JSON: empty, or bytes that may not stand in it\n");
-    if (!lines) {
-        failed |= check(text);
-    } else {
-        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-            failed |= check(line);
-    }
+    failed |= check(text);
     free(text);
     return failed;
 }

@@ -1,11 +1,11 @@
-# Shared by the tests of this folder; sourced with their arguments: PROGRAM SOURCE_DIR JSON_CHECK.
+# Shared by the tests of this folder; sourced with their arguments: PROGRAM SOURCE_DIR JSON_CHECK TRACE_CHECK.
 #
 #   check STATUS PATTERN ARGS...   runs `bellwire ARGS`: exit code STATUS; PATTERN '': nothing on standard error, else exactly
 #                                  one line that matches it (extended). Never a crash, never a sanitizer's report.
 #   says PATTERN                   the last command's standard output matches
 #   is_json                        the last command's standard output is JSON to the letter
 #   finish                         ends the test
-bellwire=$1 source_dir=$2 json_check=$3
+bellwire=$1 source_dir=$2 json_check=$3 trace_check=${4-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export BW_DEV=mockkfd+amd@gfx1100 BW_CACHE=$work/cache BW_WAIT_MS=20000

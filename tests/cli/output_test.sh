@@ -68,7 +68,7 @@ check 1 'fifo cannot be written \(ENXIO\)' $relu --profile "$work/fifo" # nobody
 # shellcheck disable=SC2086
 check 0 '' $relu --profile >(cat >"$work/profile")
 for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s "$work/profile" ] || sleep 0.1; done
-grep -q '"begin_ns":[0-9]*,' "$work/profile" || complain "$last" "a profile through the pipe" "$(cat "$work/profile")"
+grep -q '"ts":[0-9.]*,' "$work/profile" || complain "$last" "a profile through the pipe" "$(cat "$work/profile")"
 
 # A disk that fills half way (here: a limit on the size of files): the old file stays, nothing lies beside it.
 mkdir "$work/small"

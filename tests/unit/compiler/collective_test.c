@@ -2,6 +2,7 @@
  * bits at every run and on every rank; what cannot be is refused by name. */
 #include <bellwire/collective.h>
 #include <bellwire/mock.h>
+#include <bellwire/profile.h>
 
 #include <errno.h>
 #include <math.h>
@@ -556,6 +557,48 @@ static void what_cannot_be_is_refused_by_name(void)
     box_close(&box);
 }
 
+/* Each element of the result is three sums, wherever they are computed. */
+static void sums_are_counted(struct box *box, enum bw_strategy strategy)
+{
+    struct bw_collective_options options = {
+        .size = sizeof options, .kind = BW_ALL_REDUCE, .strategy = strategy, .dtype = BW_F32, .count = 1000};
+    struct bw_link_options link = {.size = sizeof link, .profile = true};
+    struct bw_collective *collective = NULL;
+    struct bw_linked_graph *linked = NULL;
+    struct bw_profile *profile = NULL;
+    struct bw_graph *graph = NULL;
+    struct bw_range send[4], receive[4];
+    double flops = 0;
+    for (int rank = 0; rank < 4; rank++) {
+        send[rank] = (struct bw_range){box->send[rank], 0, 0, 4000};
+        receive[rank] = (struct bw_range){box->receive[rank], 0, 0, 4000};
+    }
+    BW_OK(bw_collective_create(box->devices, 4, &options, &collective, &box->err), &box->err);
+    BW_OK(bw_graph_create(box->ctx, &graph, &box->err), &box->err);
+    BW_OK(bw_collective_add(collective, graph, send, receive, &box->err), &box->err);
+    BW_OK(bw_graph_link(graph, &link, &linked, &box->err), &box->err);
+    BW_OK(bw_linked_graph_replay(linked, NULL, NULL, &box->err), &box->err);
+    if (BW_OK(bw_linked_graph_profile_take(linked, 0, &profile, &box->err), &box->err)) {
+        for (uint32_t i = 0; i < profile->call_count; i++)
+            flops += profile->calls[i].flops;
+        BW_NEAR(flops, 3 * 1000, 0);
+    }
+    bw_profile_destroy(profile);
+    bw_linked_graph_destroy(linked);
+    bw_graph_destroy(graph);
+    bw_collective_destroy(collective);
+}
+
+static void profiles_count_the_sums(void)
+{
+    struct box box;
+    if (box_open(&box, "host:0,host:1,host:2,host:3", 4)) {
+        sums_are_counted(&box, BW_STRATEGY_RING);
+        sums_are_counted(&box, BW_STRATEGY_DIRECT);
+    }
+    box_close(&box);
+}
+
 static void names(void)
 {
     BW_STR(bw_collective_name(BW_ALL_TO_ALL), "all-to-all");
@@ -574,6 +617,7 @@ int main(void)
         {"reductions", reductions},
         {"replay_inputs", replay_inputs},
         {"views_in_place", views_in_place},
+        {"profiles_count_the_sums", profiles_count_the_sums},
         {"the_cheapest_is_chosen", the_cheapest_is_chosen},
         {"what_cannot_be_is_refused_by_name", what_cannot_be_is_refused_by_name},
         {"names", names}};
