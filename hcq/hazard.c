@@ -20,7 +20,7 @@ enum { DIRECT_ROOTS_MAX = 2 }; /* queues whose prologues wait for everybody by t
 /* One block or one input. Values in the maps are indices of operations. */
 struct space {
     struct bw_interval_map writes; /* last writer of each byte */
-    struct bw_interval_map *reads; /* per queue: newest reader of each byte since its last write */
+    struct bw_interval_map reads;  /* of each queue the newest reader of each byte since its last write */
 };
 
 struct tracker {
@@ -46,15 +46,9 @@ static int space_find(struct tracker *tracker, const struct bw_place *place, str
 {
     uint64_t key = bw_place_space(place), number;
     if (!bw_map_get(&tracker->space_numbers, key, &number)) {
-        struct space fresh = {.reads = calloc(tracker->queue_count, sizeof *fresh.reads)};
+        struct space fresh = {0};
         number = tracker->spaces.count;
-        if (!fresh.reads)
-            return no_memory(tracker);
-        if (bw_vec_push(&tracker->spaces, fresh)) {
-            free(fresh.reads);
-            return no_memory(tracker);
-        }
-        if (bw_map_set(&tracker->space_numbers, key, number))
+        if (bw_vec_push(&tracker->spaces, fresh) || bw_map_set(&tracker->space_numbers, key, number))
             return no_memory(tracker);
     }
     *space = &tracker->spaces.data[number];
@@ -76,11 +70,8 @@ static void touch_needs(struct tracker *tracker, const struct space *space, cons
     need_note(tracker, bw_interval_at(&space->writes, handle)->value, !touch->write);
     if (!touch->write)
         return;
-    for (uint32_t queue = 0; queue < tracker->queue_count; queue++) {
-        const struct bw_interval_map *reads = &space->reads[queue];
-        BW_INTERVAL_EACH(reads, handle, touch->place.offset, touch->size_bytes)
-        need_note(tracker, bw_interval_at(reads, handle)->value, false);
-    }
+    BW_INTERVAL_EACH(&space->reads, handle, touch->place.offset, touch->size_bytes)
+    need_note(tracker, bw_interval_at(&space->reads, handle)->value, false);
 }
 
 /* Collects what operation `index` needs, before it is itself recorded: an operation does not wait for itself.
@@ -101,21 +92,43 @@ static int needs_collect(struct tracker *tracker, uint32_t index)
     return 0;
 }
 
+/* Who looks for earlier readers of its own queue. */
+struct reader {
+    const struct bw_operation *operations;
+    uint32_t queue;
+};
+
+static bool reader_is_of_queue(const void *user, uint64_t value)
+{
+    const struct reader *reader = user;
+    return reader->operations[value].queue == reader->queue;
+}
+
+static int read_record(struct tracker *tracker, struct space *space, const struct bw_touch *touch,
+                       uint32_t index)
+{
+    const struct bw_operation *operations = tracker->plan->operations.data;
+    const struct reader reader = {operations, operations[index].queue};
+    uint64_t offset = touch->place.offset, size_bytes = touch->size_bytes;
+    int rc = bw_interval_cut_some(&space->reads, offset, size_bytes, reader_is_of_queue, &reader);
+    if (!rc)
+        rc = bw_interval_insert(&space->reads, offset, size_bytes, index, NULL);
+    return rc ? no_memory(tracker) : 0;
+}
+
 static int touch_record(struct tracker *tracker, const struct bw_touch *touch, uint32_t index)
 {
     uint64_t offset = touch->place.offset, size_bytes = touch->size_bytes;
-    uint32_t queue = tracker->plan->operations.data[index].queue;
     struct space *space;
     int rc = space_find(tracker, &touch->place, &space);
     if (rc)
         return rc;
     if (!touch->write)
-        return bw_interval_assign(&space->reads[queue], offset, size_bytes, index) ? no_memory(tracker) : 0;
-    for (uint32_t i = 0; i < tracker->queue_count; i++) {
-        if (space->reads[i].count && bw_interval_cut(&space->reads[i], offset, size_bytes))
-            return no_memory(tracker);
-    }
-    return bw_interval_assign(&space->writes, offset, size_bytes, index) ? no_memory(tracker) : 0;
+        return read_record(tracker, space, touch, index);
+    if (bw_interval_cut(&space->reads, offset, size_bytes) ||
+        bw_interval_assign(&space->writes, offset, size_bytes, index))
+        return no_memory(tracker);
+    return 0;
 }
 
 /* Reads first: what the operation also writes has it as its writer, and needs no reader. */
@@ -370,9 +383,7 @@ static void tracker_free(struct tracker *tracker)
     for (size_t i = 0; i < tracker->spaces.count; i++) {
         struct space *space = &tracker->spaces.data[i];
         bw_interval_map_free(&space->writes);
-        for (uint32_t queue = 0; queue < tracker->queue_count; queue++)
-            bw_interval_map_free(&space->reads[queue]);
-        free(space->reads);
+        bw_interval_map_free(&space->reads);
     }
     bw_vec_free(&tracker->spaces);
     bw_map_free(&tracker->space_numbers);

@@ -386,7 +386,11 @@ static int traffic_note(struct bw_plan *plan, const struct bw_call *call, const 
 static int operations_make(struct bw_plan *plan, struct route *routes, uint32_t *order, struct bw_err *err)
 {
     const struct bw_graph *graph = plan->graph;
-    int rc = bw_order_make(plan, order) ? no_memory(err) : 0;
+    /* Most calls are one operation that touches two ranges or more. */
+    int rc = bw_vec_reserve(&plan->operations, graph->calls.count) ||
+                     bw_vec_reserve(&plan->touches, 2 * graph->calls.count) || bw_order_make(plan, order)
+                 ? no_memory(err)
+                 : 0;
     for (uint32_t i = 0; i < graph->calls.count && !rc; i++) {
         const struct bw_call *call = &graph->calls.data[i];
         if (call->kernel)
