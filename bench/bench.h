@@ -17,7 +17,7 @@ struct bw_bench_options {
     uint32_t device_count;
     uint64_t bytes_min, bytes_max; /* sizes to walk (gemm: n); 0: the bench's own default */
     uint32_t factor;               /* from one size to the next, at least 2; 0: 4 */
-    uint32_t nodes;                /* launch: kernels per graph; 0: 200 */
+    uint32_t nodes;                /* launch: kernels per graph; 0: 200. schedule: calls of the largest */
     uint32_t repeats;              /* 0: the bench's own default */
     /* Collectives, as nccl-tests have them. */
     uint32_t ranks;               /* the first so many devices; 0: all, or 4 host queues */
@@ -39,6 +39,7 @@ int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **documen
 
 int bw_bench_gemm(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_compile(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+int bw_bench_schedule(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 
 /* Calls of malloc and its kin by this thread so far; UINT64_MAX when they cannot be counted (sanitizers have
  * their own). */

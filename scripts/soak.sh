@@ -15,6 +15,6 @@ for preset in release asan tsan; do
 done
 (cd "$bw_root/build/release" && BW_TEST_TIMER=1 ctest --output-on-failure --timeout 3600 -L 'unit|scenario')
 bash "$bw_root/scripts/fuzz.sh" 600
-for bench in launch copy gemm emulator compile; do
+for bench in launch copy gemm emulator compile schedule; do
   "$bw_root/build/release/bellwire" bench "$bench"
 done

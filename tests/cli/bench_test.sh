@@ -26,6 +26,18 @@ for kernel in valu_loop matmul_f32 wave_start elementwise softmax scan radix_sor
 done
 says '"nanoseconds": *[0-9]'
 says '"geomean_wave_instructions_per_second": *[0-9]'
+check 0 '' bench schedule --nodes 1000 --repeats 1
+says '^chain +4 +10 +[0-9.]+ +[0-9.]+ +[0-9.]+ +-$'
+says '^all-to-all +4 +1000 +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$'
+check 0 '' bench schedule --nodes 500 --repeats 1 --devices null,host:0
+says '^random +2 +500 '
+check 0 '' bench schedule --nodes 20000 --json # ten times the calls, and a call costs about the same: 10 would be quadratic
+is_json
+says '"growth": *null'
+for growth in $(grep -oE '"growth": *[0-9.]+' <<<"$out" | grep -oE '[0-9.]+$'); do
+  checks=$((checks + 1))
+  [ "${growth%.*}" -lt 6 ] || complain "$last" 'growth below 6' "$growth"
+done
 check 2 "no bench named 'nothing'; there are: launch, copy, " bench nothing
 check 2 'a name is needed; there are: launch, copy, ' bench
 check 0 '' bench copy -b 128M --repeats 1 # more than the default end

@@ -77,6 +77,9 @@ check 0 '' bench allreduce -b 4K -e 4K -n 1 -o max --json
 document bench
 has devices results size_bytes count type redop root out_of_place in_place matrix_gb_per_s memcpy_gb_per_s model
 says '"redop": *"max"'
+check 0 '' bench schedule --nodes 100 --repeats 1 --json
+document bench
+has shape devices calls add_ns_per_call schedule_ns_per_call link_ns_per_call growth
 check 0 '' bench gemm -b 32 -e 32 --repeats 1 --json
 document bench
 has device dtype m n k gflops
