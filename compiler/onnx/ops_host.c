@@ -48,8 +48,10 @@ static int compress(struct bw_onnx_call *c)
     if (bw_onnx_realize(c, 1))
         return c->rc;
     const struct bw_onnx_value *condition = c->inputs[1];
-    int64_t size = bw_tensor_dims(c->g, x)[axis],
-            length = condition->elements < size ? condition->elements : size, count = 0;
+    int64_t size = bw_tensor_dims(c->g, x)[axis], length = condition->elements, count = 0;
+    if (condition->rank != 1 || length > size)
+        return bw_onnx_fail(c, -EINVAL, "%lld conditions of rank %u for %lld elements", (long long)length,
+                            condition->rank, (long long)size);
     int64_t *chosen = calloc((size_t)length + 1, sizeof *chosen);
     for (int64_t i = 0; chosen && i < length; i++)
         if (bw_onnx_host_int(condition->dtype, condition->host, i))
@@ -62,6 +64,8 @@ static int compress(struct bw_onnx_call *c)
 
 /* ---- Unique ---- */
 
+enum { SLICES_MAX = 1 << 26 }; /* each takes some 50 bytes, also if it has no elements */
+
 struct slices {
     const struct bw_onnx_value *x;
     int64_t before, count, after; /* x as [before, count, after]: slices along the middle */
@@ -72,7 +76,8 @@ static int element_compare(const struct bw_onnx_value *x, int64_t a, int64_t b)
     if (bw_dtype_is_float(x->dtype)) {
         double left = bw_onnx_host_double(x->dtype, x->host, a),
                right = bw_onnx_host_double(x->dtype, x->host, b);
-        return (left > right) - (left < right);
+        bool none = isnan(left), other_none = isnan(right); /* NaN is one value, the largest */
+        return none || other_none ? none - other_none : (left > right) - (left < right);
     }
     int64_t left = bw_onnx_host_int(x->dtype, x->host, a), right = bw_onnx_host_int(x->dtype, x->host, b);
     return (left > right) - (left < right);
@@ -174,6 +179,8 @@ static int unique(struct bw_onnx_call *c)
         *(i < axis ? &s.before : i > axis ? &s.after : &s.count) *= i == axis ? 1 : dims[i];
     }
     s.count = flat ? s.count : dims[axis];
+    if (s.count > SLICES_MAX)
+        return bw_onnx_fail(c, -E2BIG, "%lld slices to sort", (long long)s.count);
     struct unique u = {0};
     uint8_t *data = NULL;
     uint32_t bytes = bw_dtype_bytes(s.x->dtype);
@@ -303,7 +310,7 @@ static int non_max_suppression(struct bw_onnx_call *c)
     s.kept = calloc(spatial, sizeof *s.kept);
     s.result = calloc((size_t)s.scores->elements * 3 + 1, sizeof *s.result);
     bool ready = s.candidates && s.kept && s.result;
-    for (int64_t batch = 0; ready && batch < s.boxes->dims[0]; batch++)
+    for (int64_t batch = 0; ready && s.scores->elements && batch < s.boxes->dims[0]; batch++)
         for (int64_t class = 0; class < s.scores->dims[1]; class ++)
             suppress(&s, batch, class);
     free(s.candidates), free(s.kept);

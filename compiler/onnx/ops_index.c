@@ -288,6 +288,8 @@ static bw_tensor ranks_by_counting(struct bw_onnx_call *c, bw_tensor x, bool lar
 {
     int64_t rows = dims_of(c, x)[0], n = dims_of(c, x)[1], mine[] = {rows, n, 1}, others[] = {rows, 1, n},
             cube[] = {1, n, n};
+    if (bw_dtype_is_float(bw_tensor_dtype(c->g, x))) /* NaN ranks as infinity: else it would rank nowhere */
+        x = bw_tensor_where(c->g, bw_tensor_is_nan(c->g, x), bw_onnx_scalar_like(c, x, INFINITY), x);
     bw_tensor a = bw_tensor_reshape(c->g, x, 3, mine), b = bw_tensor_reshape(c->g, x, 3, others);
     bw_tensor earlier = bw_tensor_less(c->g, bw_tensor_indexes(c->g, BW_I64, 3, cube, 2),
                                        bw_tensor_indexes(c->g, BW_I64, 3, cube, 1));
@@ -333,6 +335,7 @@ static bw_tensor indexes_by_sorting(struct bw_onnx_call *c, bw_tensor x, int64_t
     for (int64_t row = 0; items && chosen && row < rows; row++) {
         for (int64_t i = 0; i < n; i++) {
             double number = bw_onnx_host_double(value->dtype, value->host, row * n + i);
+            number = isnan(number) ? INFINITY : number; /* as in ranks_by_counting */
             int64_t integral = bw_dtype_is_float(value->dtype)
                                    ? 0
                                    : bw_onnx_host_int(value->dtype, value->host, row * n + i);
@@ -362,7 +365,7 @@ static int top_k(struct bw_onnx_call *c)
     struct bw_onnx_ints given = c->opset < 10 ? (struct bw_onnx_ints){0} : bw_onnx_ints_in(c, 1);
     int64_t k = c->opset < 10 ? bw_onnx_int(c, "k", 0) : given.count ? given.data[0] : -1;
     bool largest = bw_onnx_int(c, "largest", 1);
-    if (c->rc || k < 0 || k > dims_of(c, x)[axis])
+    if (c->rc || (given.given && given.count != 1) || k < 0 || k > dims_of(c, x)[axis])
         return bw_onnx_fail(c, -EINVAL, "%lld of %lld elements", (long long)k,
                             c->rc ? 0 : (long long)dims_of(c, x)[axis]);
     /* the axis last, the others joined */

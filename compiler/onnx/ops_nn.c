@@ -472,6 +472,12 @@ static int max_unpool(struct bw_onnx_call *c)
     for (uint32_t i = 0; i < rank; i++) {
         int64_t size = bw_tensor_dims(c->g, x)[i];
         out[i] = i < 2 ? size : (size - 1) * w.stride[i - 2] - w.low[i - 2] - w.high[i - 2] + w.kernel[i - 2];
+        const int64_t most = 1ll << BW_ONNX_SIZE_MAX_LOG2;
+        if (out[i] < 0 || out[i] > most ||
+            (given.given &&
+             (given.data[i] < out[i] || given.data[i] > most || (i < 2 && given.data[i] != size))))
+            return bw_onnx_fail(c, -EINVAL, "axis %u of %lld elements in an output of %lld", i,
+                                (long long)out[i], (long long)(given.given ? given.data[i] : out[i]));
         high[i] = given.given ? given.data[i] - out[i] : 0;
         values *= i < 2 ? 1 : size;
         pixels *= i < 2 ? 1 : out[i];

@@ -7,13 +7,19 @@
 #include "compiler/onnx/ops.h"
 #include "compiler/onnx/ops_nn.h"
 
-/* A scale or zero point, one per tensor or one per element of an axis, shaped to broadcast against rank
- * `rank`. */
-static bw_tensor at_axis(struct bw_onnx_call *c, bw_tensor x, uint32_t axis, uint32_t rank)
+/* A scale or zero point, one per tensor or one per element of an axis of `of`, shaped to broadcast against
+ * it. */
+static bw_tensor at_axis(struct bw_onnx_call *c, bw_tensor x, uint32_t axis, bw_tensor of)
 {
     int64_t dims[BW_TENSOR_RANK_MAX], elements = bw_tensor_elements(c->g, x);
+    uint32_t rank = bw_tensor_rank(c->g, of);
     if (elements == 1)
         return bw_tensor_reshape(c->g, x, 0, NULL);
+    if (axis >= rank || bw_tensor_dims(c->g, of)[axis] != elements) {
+        bw_onnx_fail(c, -EINVAL, "%lld scales or zero points for axis %u of size %lld", (long long)elements,
+                     axis, axis < rank ? (long long)bw_tensor_dims(c->g, of)[axis] : 0ll);
+        return (bw_tensor){0};
+    }
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i == axis ? elements : 1;
     return bw_tensor_reshape(c->g, x, rank, dims);
@@ -73,16 +79,16 @@ static int quantize_linear(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1),
               zero_point = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
-    uint32_t rank = bw_tensor_rank(c->g, x), axis = quantized_axis(c, x, scale);
+    uint32_t axis = quantized_axis(c, x, scale);
     enum bw_dtype dtype = zero_point.id ? bw_tensor_dtype(c->g, zero_point) : output_dtype(c, BW_U8);
     if (newer_check(c) || scale_check(c, 1))
         return c->rc;
     if (output_dtype(c, dtype) != dtype)
         return bw_onnx_fail(c, -EINVAL, "output_dtype is not that of the zero point");
     bw_tensor wide = bw_tensor_cast(c->g, BW_F32, x);
-    wide = bw_tensor_div(c->g, wide, at_axis(c, bw_tensor_cast(c->g, BW_F32, scale), axis, rank));
+    wide = bw_tensor_div(c->g, wide, at_axis(c, bw_tensor_cast(c->g, BW_F32, scale), axis, x));
     return bw_onnx_out(
-        c, 0, saturated(c, wide, zero_point.id ? at_axis(c, zero_point, axis, rank) : zero_point, dtype));
+        c, 0, saturated(c, wide, zero_point.id ? at_axis(c, zero_point, axis, x) : zero_point, dtype));
 }
 
 static bw_tensor centered(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_point, uint32_t axis,
@@ -91,8 +97,7 @@ static bw_tensor centered(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_po
     x = bw_tensor_cast(c->g, dtype, x);
     if (!zero_point.id)
         return x;
-    return bw_tensor_sub(c->g, x,
-                         at_axis(c, bw_tensor_cast(c->g, dtype, zero_point), axis, bw_tensor_rank(c->g, x)));
+    return bw_tensor_sub(c->g, x, at_axis(c, bw_tensor_cast(c->g, dtype, zero_point), axis, x));
 }
 
 static int dequantize_linear(struct bw_onnx_call *c)
@@ -105,7 +110,7 @@ static int dequantize_linear(struct bw_onnx_call *c)
         return c->rc;
     bw_tensor wide =
         bw_tensor_cast(c->g, bw_tensor_dtype(c->g, scale), centered(c, x, zero_point, axis, BW_I32));
-    wide = bw_tensor_mul(c->g, wide, at_axis(c, scale, axis, bw_tensor_rank(c->g, x)));
+    wide = bw_tensor_mul(c->g, wide, at_axis(c, scale, axis, x));
     return bw_onnx_out(c, 0, bw_tensor_cast(c->g, dtype, wide));
 }
 
@@ -154,11 +159,11 @@ static int qlinear_matmul(struct bw_onnx_call *c)
     if (scale_check(c, 1) || scale_check(c, 4) || scale_check(c, 6) || rank < 2)
         return bw_onnx_fail(c, -EINVAL, "product of rank %u", rank);
     bw_tensor scale =
-        bw_tensor_mul(c->g, at_axis(c, a_scale, rank - 2, rank), at_axis(c, b_scale, rank - 1, rank));
-    scale = bw_tensor_div(c->g, scale, at_axis(c, y_scale, rank - 1, rank));
+        bw_tensor_mul(c->g, at_axis(c, a_scale, rank - 2, product), at_axis(c, b_scale, rank - 1, product));
+    scale = bw_tensor_div(c->g, scale, at_axis(c, y_scale, rank - 1, product));
     bw_tensor real = bw_tensor_mul(c->g, bw_tensor_cast(c->g, BW_F32, product), scale);
-    return bw_onnx_out(c, 0,
-                       saturated(c, real, at_axis(c, y_zero, rank - 1, rank), bw_tensor_dtype(c->g, y_zero)));
+    return bw_onnx_out(
+        c, 0, saturated(c, real, at_axis(c, y_zero, rank - 1, product), bw_tensor_dtype(c->g, y_zero)));
 }
 
 /* x and weight as i32 around their zero points; padding is the zero point, which is 0 then. */
@@ -185,13 +190,12 @@ static int qlinear_conv(struct bw_onnx_call *c)
     bw_tensor sum = integer_conv(c, 0, 2, 3, 5, optional_in(c, 8));
     bw_tensor x_scale = bw_onnx_in(c, 1), w_scale = bw_onnx_in(c, 4), y_scale = bw_onnx_in(c, 6),
               y_zero = bw_onnx_in(c, 7);
-    uint32_t rank = bw_tensor_rank(c->g, sum);
     if (scale_check(c, 1) || scale_check(c, 4) || scale_check(c, 6) || !sum.id)
         return c->rc;
-    bw_tensor scale = bw_tensor_mul(c->g, at_axis(c, x_scale, 1, rank), at_axis(c, w_scale, 1, rank));
-    scale = bw_tensor_div(c->g, scale, at_axis(c, y_scale, 1, rank));
+    bw_tensor scale = bw_tensor_mul(c->g, at_axis(c, x_scale, 1, sum), at_axis(c, w_scale, 1, sum));
+    scale = bw_tensor_div(c->g, scale, at_axis(c, y_scale, 1, sum));
     bw_tensor real = bw_tensor_mul(c->g, bw_tensor_cast(c->g, BW_F32, sum), scale);
-    return bw_onnx_out(c, 0, saturated(c, real, at_axis(c, y_zero, 1, rank), bw_tensor_dtype(c->g, y_zero)));
+    return bw_onnx_out(c, 0, saturated(c, real, at_axis(c, y_zero, 1, sum), bw_tensor_dtype(c->g, y_zero)));
 }
 
 static const struct bw_onnx_op rows[] = {

@@ -77,11 +77,10 @@ static bw_tensor uniform(struct bw_onnx_call *c, enum bw_dtype dtype, uint32_t r
 {
     int64_t elements = 1;
     for (uint32_t i = 0; i < rank; i++)
-        elements *= dims[i];
-    if (elements > ELEMENTS_MAX) {
-        bw_onnx_fail(c, -E2BIG, "%lld random numbers", (long long)elements);
-        return (bw_tensor){0};
-    }
+        if (__builtin_mul_overflow(elements, dims[i], &elements) || elements > ELEMENTS_MAX) {
+            bw_onnx_fail(c, -E2BIG, "more than %d random numbers", ELEMENTS_MAX);
+            return (bw_tensor){0};
+        }
     struct bw_rng rng = generator(c);
     uint8_t *data = calloc((size_t)elements + 1, bw_dtype_bytes(dtype));
     for (int64_t i = 0; data && i < elements; i++)
@@ -107,8 +106,10 @@ static int multinomial(struct bw_onnx_call *c)
     bw_tensor x = bw_onnx_in(c, 0);
     int64_t samples = bw_onnx_int(c, "sample_size", 1);
     enum bw_dtype dtype = bw_onnx_dtype_of(bw_onnx_int(c, "dtype", 6));
-    if (c->rc || bw_tensor_rank(c->g, x) != 2 || samples < 1 || samples > 1 << 24)
-        return bw_onnx_fail(c, -EINVAL, "input of rank %u", bw_tensor_rank(c->g, x));
+    if (c->rc || bw_tensor_rank(c->g, x) != 2 || samples < 1 || samples > 1 << 24 ||
+        !bw_tensor_dims(c->g, x)[1])
+        return bw_onnx_fail(c, -EINVAL, "%lld samples, input of rank %u", (long long)samples,
+                            bw_tensor_rank(c->g, x));
     int64_t batch = bw_tensor_dims(c->g, x)[0], classes = bw_tensor_dims(c->g, x)[1],
             dims[] = {batch, samples, 1}, row[] = {batch, 1, classes};
     bw_tensor chances = bw_tensor_cumsum(c->g, bw_tensor_softmax(c->g, x, 2), 1, false, false);

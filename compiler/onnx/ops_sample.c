@@ -250,8 +250,12 @@ static int roi_align(struct bw_onnx_call *c)
     if (c->rc || !fits || r.out[0] > BINS_MAX || r.out[1] > BINS_MAX)
         return bw_onnx_fail(c, -EINVAL, "input, regions or output size do not fit");
     r.channels = x->dims[1], r.height = x->dims[2], r.width = x->dims[3];
-    int64_t dims[] = {rois->dims[0], r.channels, r.out[0], r.out[1]}, bins = r.out[0] * r.out[1],
-            total = dims[0] * dims[1] * bins;
+    int64_t dims[] = {rois->dims[0], r.channels, r.out[0], r.out[1]}, bins = r.out[0] * r.out[1], total;
+    if (!r.height || !r.width)
+        return bw_onnx_fail(c, -EINVAL, "images without elements");
+    if (__builtin_mul_overflow(dims[0] * bins, dims[1], &total))
+        return bw_onnx_fail(c, -E2BIG, "%lld regions of %lld channels", (long long)dims[0],
+                            (long long)dims[1]);
     uint8_t *result = calloc((size_t)total + 1, bw_dtype_bytes(x->dtype));
     for (int64_t at = 0; result && at < total; at++) {
         int64_t roi = at / bins / r.channels, image = bw_onnx_host_int(images->dtype, images->host, roi);

@@ -113,14 +113,16 @@ static int split_to_sequence(struct bw_onnx_call *c)
     if (c->rc)
         return c->rc;
     int64_t size = bw_tensor_dims(c->g, x)[axis], part = split.given && !sizes ? split.data[0] : 1;
-    if (part < 1)
+    if (part < 1 || (split.given && c->inputs[1]->rank > 1))
         return bw_onnx_fail(c, -EINVAL, "parts of size %lld", (long long)part);
-    int64_t count = sizes ? (int64_t)split.count : (size + part - 1) / part, start = 0;
+    int64_t count = sizes ? (int64_t)split.count : size / part + (size % part != 0), start = 0;
     struct bw_onnx_value **items = bw_onnx_alloc(c, (uint64_t)count, sizeof *items);
     for (int64_t i = 0; items && i < count; i++) {
-        int64_t wanted = sizes ? split.data[i] : part,
-                stop = start + (wanted < size - start || sizes ? wanted : size - start);
-        if (wanted < 0 || stop > size)
+        int64_t wanted = sizes                 ? split.data[i]
+                         : part < size - start ? part
+                                               : size - start,
+                stop = start + (wanted <= size - start ? wanted : 0);
+        if (wanted < 0 || wanted > size - start)
             return bw_onnx_fail(c, -EINVAL, "part %lld of size %lld does not fit", (long long)i,
                                 (long long)wanted);
         if (bw_onnx_iteration(c))
@@ -130,6 +132,9 @@ static int split_to_sequence(struct bw_onnx_call *c)
             return bw_onnx_fail(c, -EINVAL, "part %lld", (long long)i);
         start = stop;
     }
+    if (items && start != size)
+        return bw_onnx_fail(c, -EINVAL, "parts of %lld elements together, not %lld", (long long)start,
+                            (long long)size);
     return items ? bw_onnx_out_value(c, 0, bw_onnx_value_sequence(c->session, items, (uint32_t)count))
                  : c->rc;
 }

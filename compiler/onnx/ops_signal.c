@@ -38,6 +38,8 @@ static bw_tensor as_complex(struct bw_onnx_call *c, bw_tensor x)
 {
     uint32_t rank = bw_tensor_rank(c->g, x);
     int64_t low[BW_TENSOR_RANK_MAX] = {0}, high[BW_TENSOR_RANK_MAX] = {0};
+    if (!rank) /* what made it has failed */
+        return x;
     high[rank - 1] = 2 - bw_tensor_dims(c->g, x)[rank - 1];
     return bw_tensor_pad(c->g, x, low, high, 0);
 }
@@ -52,6 +54,8 @@ static void axes_swapped(uint32_t rank, uint32_t a, uint32_t b, uint32_t *axes)
 static bw_tensor transform(struct bw_onnx_call *c, bw_tensor x, int64_t length, int64_t bins, bool inverse)
 {
     uint32_t rank = bw_tensor_rank(c->g, x);
+    if (rank < 2) /* what made it has failed */
+        return (bw_tensor){0};
     int64_t flat[BW_TENSOR_RANK_MAX], result[BW_TENSOR_RANK_MAX], n = bw_tensor_dims(c->g, x)[rank - 2];
     memcpy(flat, bw_tensor_dims(c->g, x), rank * sizeof *flat);
     memcpy(result, flat, rank * sizeof *flat);
@@ -62,6 +66,14 @@ static bw_tensor transform(struct bw_onnx_call *c, bw_tensor x, int64_t length, 
     return bw_tensor_reshape(c->g, product, rank, result);
 }
 
+/* The last axis is a number, or its real and imaginary part. */
+static bool is_complex(struct bw_onnx_call *c, bw_tensor x)
+{
+    uint32_t rank = bw_tensor_rank(c->g, x);
+    int64_t parts = rank ? bw_tensor_dims(c->g, x)[rank - 1] : 0;
+    return parts == 1 || parts == 2;
+}
+
 /* The axis is an attribute in opset 17, input 2 since 20. */
 static int dft(struct bw_onnx_call *c)
 {
@@ -70,8 +82,8 @@ static int dft(struct bw_onnx_call *c)
     bool inverse = bw_onnx_int(c, "inverse", 0), onesided = bw_onnx_int(c, "onesided", 0);
     struct bw_onnx_ints length = bw_onnx_has(c, 1) ? bw_onnx_ints_in(c, 1) : (struct bw_onnx_ints){0};
     struct bw_onnx_ints axis_in = bw_onnx_has(c, 2) ? bw_onnx_ints_in(c, 2) : (struct bw_onnx_ints){0};
-    if (c->rc || rank < 2 || bw_tensor_dims(c->g, x)[rank - 1] > 2)
-        return bw_onnx_fail(c, -EINVAL, "the last axis must have size 1 or 2");
+    if (c->rc || !is_complex(c, x) || rank < 2 || (length.given && length.count != 1))
+        return bw_onnx_fail(c, -EINVAL, "the last axis must have size 1 or 2, the length be one number");
     uint32_t axis = bw_onnx_axis(
         c, axis_in.count ? axis_in.data[0] : bw_onnx_int(c, "axis", c->opset < 20 ? 1 : -2), rank);
     int64_t size = bw_tensor_dims(c->g, x)[axis], n = length.count ? length.data[0] : size;
@@ -101,8 +113,11 @@ static int stft(struct bw_onnx_call *c)
     int64_t n = length.count ? length.data[0]
                 : window.id  ? bw_tensor_elements(c->g, window)
                              : bw_tensor_dims(c->g, x)[1];
-    if (n < 1 || n > bw_tensor_dims(c->g, x)[1] || step.data[0] < 1)
+    if (n < 1 || n > bw_tensor_dims(c->g, x)[1] || step.data[0] < 1 || !is_complex(c, x))
         return bw_onnx_fail(c, -EINVAL, "frames of %lld every %lld", (long long)n, (long long)step.data[0]);
+    if (window.id && bw_tensor_elements(c->g, window) != n)
+        return bw_onnx_fail(c, -EINVAL, "a window of %lld for frames of %lld",
+                            (long long)bw_tensor_elements(c->g, window), (long long)n);
     static const uint32_t channels_second[] = {0, 2, 1}, samples_third[] = {0, 2, 3, 1};
     const int64_t one = 1;
     x = bw_tensor_permute(c->g, as_complex(c, x), channels_second); /* [batch, 2, length] */

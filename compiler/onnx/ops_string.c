@@ -59,6 +59,8 @@ static int string_normalizer(struct bw_onnx_call *c)
 
 /* ---- TfIdfVectorizer ---- */
 
+enum { OUTPUTS_MAX = 1 << 28 }; /* of all rows: a gigabyte of floats */
+
 struct ngrams {
     struct bw_onnx_ints pool, starts,
         indexes; /* pool: all n-grams' items, by length; starts: where each length begins */
@@ -97,8 +99,8 @@ static int64_t ngram_find(const struct ngrams *n, const struct bw_onnx_value *x,
 static void row_count(const struct ngrams *n, const struct bw_onnx_value *x, int64_t first, int64_t items,
                       float *row)
 {
-    for (int64_t skip = 1; skip <= n->skip_max + 1; skip++)
-        for (int64_t length = n->shortest; length <= n->longest; length++)
+    for (int64_t skip = 1; skip <= n->skip_max + 1 && skip <= items; skip++)
+        for (int64_t length = n->shortest; length <= n->longest && (length - 1) * skip < items; length++)
             for (int64_t at = 0; at + (length - 1) * skip < items && !(length == 1 && skip > 1); at++) {
                 int64_t number = ngram_find(n, x, first + at, length, skip);
                 if (number >= 0 && (uint64_t)number < n->indexes.count && n->indexes.data[number] >= 0 &&
@@ -131,10 +133,12 @@ static int ngrams_read(struct bw_onnx_call *c, struct ngrams *n)
     for (uint64_t i = 0; i < n->starts.count; i++)
         if (n->starts.data[i] < 0 || (uint64_t)n->starts.data[i] > pool_count)
             return bw_onnx_fail(c, -EINVAL, "ngram_counts reach beyond the pool");
-    for (uint64_t i = 0; i < n->indexes.count; i++)
-        n->outputs = n->indexes.data[i] >= n->outputs ? n->indexes.data[i] + 1 : n->outputs;
     bool fits = n->shortest >= 1 && n->longest >= n->shortest && n->longest < 1 << 16 && n->skip_max >= 0 &&
-                n->skip_max < 1 << 16 && n->outputs <= 1 << 28;
+                n->skip_max < 1 << 16;
+    for (uint64_t i = 0; i < n->indexes.count; i++) {
+        fits &= n->indexes.data[i] < OUTPUTS_MAX;
+        n->outputs = fits && n->indexes.data[i] >= n->outputs ? n->indexes.data[i] + 1 : n->outputs;
+    }
     return c->rc  ? c->rc
            : fits ? 0
                   : bw_onnx_fail(c, -EINVAL, "n-gram lengths, skips or indexes out of range");
@@ -149,9 +153,11 @@ static int tf_idf_vectorizer(struct bw_onnx_call *c)
     if ((x->kind == BW_VALUE_STRINGS) != (n.words != NULL) || x->rank > 2 || x->kind == BW_VALUE_SEQUENCE)
         return bw_onnx_fail(c, -EINVAL, "input and pool do not fit");
     int64_t rows = x->rank == 2 ? x->dims[0] : 1, items = x->rank ? x->dims[x->rank - 1] : 1,
-            dims[] = {rows, n.outputs};
-    float *result = calloc((size_t)(rows * n.outputs) + 1, sizeof *result);
-    for (int64_t row = 0; result && row < rows; row++)
+            dims[] = {rows, n.outputs}, outputs;
+    if (rows > OUTPUTS_MAX || __builtin_mul_overflow(rows, n.outputs, &outputs) || outputs > OUTPUTS_MAX)
+        return bw_onnx_fail(c, -E2BIG, "%lld rows of %lld outputs", (long long)rows, (long long)n.outputs);
+    float *result = calloc((size_t)outputs + 1, sizeof *result);
+    for (int64_t row = 0; result && items && outputs && row < rows; row++)
         row_count(&n, x, row * items, items, result + row * n.outputs);
     return bw_onnx_out_array(c, 0, BW_F32, x->rank == 2 ? 2 : 1, x->rank == 2 ? dims : dims + 1, result);
 }

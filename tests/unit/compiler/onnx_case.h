@@ -13,7 +13,7 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* a case leaves out what it does not need */
 
-enum { NUMBERS_MAX = 8, ATTRIBUTES_MAX = 3, CONSTANTS_MAX = 5, ELEMENTS_MAX = 1 << 10 };
+enum { NUMBERS_MAX = 8, ATTRIBUTES_MAX = 8, CONSTANTS_MAX = 5, ELEMENTS_MAX = 1 << 10 };
 
 /* An attribute: a list of ints (count > 0), one int (count -1), or a word. */
 struct attribute {

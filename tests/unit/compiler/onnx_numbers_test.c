@@ -159,6 +159,120 @@ static void equations(void)
     RUN_CASES(cases, "y", 13, 2, 2, 3);
 }
 
+/* Where numbers are put in order, NaN is one value: the largest. */
+static void order_with_nan(void)
+{
+    static const struct node_case top[] = {
+        {"TopK", "e,k", NULL, {{0}}, {REALS("e", NAN, 1, NAN, 2), INTS("k", 3)}, 3, {NAN, NAN, 2}},
+        {"TopK",
+         "e,k",
+         NULL,
+         {NUMBER("largest", 0)},
+         {REALS("e", NAN, 1, NAN, 2), INTS("k", 3)},
+         3,
+         {1, 2, NAN}},
+        {"TopK", "e,k", "1 of 4 elements", {{0}}, {REALS("e", NAN, 1, NAN, 2), INTS("k", 1, 2)}},
+    };
+    RUN_CASES(top, "y,n", 13, 1);
+    static const struct node_case unique[] = {
+        {"Unique", "e", NULL, {{0}}, {REALS("e", 1, NAN, 2, NAN, 0)}, 4, {0, 1, 2, NAN}},
+        {"Unique", "e", "1073741824 slices to sort", {NUMBER("axis", 0)}, {{"e", 2, {1 << 30, 0}}}},
+    };
+    RUN_CASES(unique, "y", 13, 1);
+}
+
+static void parts_of_sequences(void)
+{
+    static const struct node_case cases[] = {
+        {"SplitToSequence", "x,s", NULL, {{0}}, {INTS("s", 1, 1)}},
+        {"SplitToSequence", "x,s", NULL, {{0}}, {{"s", 0, {0}, 1, {INT64_MAX}}}},
+        {"SplitToSequence",
+         "x,s",
+         "part 1 of size 9223372036854775807 does not fit",
+         {{0}},
+         {INTS("s", 1, INT64_MAX)}},
+        {"SplitToSequence", "x,s", "parts of 1 elements together, not 2", {{0}}, {INTS("s", 1)}},
+        {"SplitToSequence", "x,s", "parts of size", {{0}}, {{"s", 2, {1, 2}, 2, {1, 1}}}},
+    };
+    RUN_CASES(cases, "y", 13, 2, 3);
+}
+
+static void signals(void)
+{
+    static const struct node_case frames[] = {
+        {"STFT", "x,s,w", NULL, {{0}}, {{"s", 0, {0}, 1, {2}}, ONES("w", 4)}},
+        {"STFT",
+         "x,s,w,l",
+         "a window of 3 for frames of 4",
+         {{0}},
+         {{"s", 0, {0}, 1, {2}}, ONES("w", 3), {"l", 0, {0}, 1, {4}}}},
+        {"DFT", "x,l", "pad of axis 1 by 0, 9223372036854775799", {{0}}, {{"l", 0, {0}, 1, {INT64_MAX}}}},
+        {"DFT", "x,l", "the length be one number", {{0}}, {{"l", 1, {2}, 2, {4, 4}}}},
+    };
+    RUN_CASES(frames, "y", 17, 1, 8, 1);
+    static const struct node_case wide[] = {
+        {"STFT", "x,s", "frames of 8 every 2", {{0}}, {{"s", 0, {0}, 1, {2}}}},
+        {"DFT", "x", "the last axis must have size 1 or 2", {{0}}, {{0}}},
+    };
+    RUN_CASES(wide, "y", 17, 1, 8, 5);
+}
+
+static void products_that_overflow(void)
+{
+#define NGRAMS(index)                                                                               \
+    {                                                                                               \
+        WORD("mode", "TF"), NUMBER("min_gram_length", 1), NUMBER("max_gram_length", 65535),         \
+            NUMBER("max_skip_count", 65535), LIST("ngram_counts", 0), LIST("ngram_indexes", index), \
+            LIST("pool_int64s", 1)                                                                  \
+    }
+    static const struct node_case cases[] = {
+        {"TfIdfVectorizer", "i", NULL, NGRAMS(1), {INTS("i", 1, 2, 1)}, 2, {0, 2}},
+        {"TfIdfVectorizer", "i", "indexes out of range", NGRAMS(INT64_MAX), {INTS("i", 1, 2, 1)}},
+        {"TfIdfVectorizer",
+         "e",
+         "549755813888 rows of 2 outputs",
+         NGRAMS(1),
+         {{"e", 2, {1ll << 39, 0}, 1, {0}}}},
+        {"Multinomial",
+         "e",
+         "more than 268435456 random numbers",
+         {NUMBER("sample_size", 1 << 24)},
+         {ONES("e", 32, 1)}},
+        {"Multinomial", "e", "1 samples, input of rank 2", {{0}}, {{"e", 2, {2, 0}}}},
+        {"NonMaxSuppression",
+         "b,s",
+         NULL,
+         {{0}},
+         {{"b", 3, {1 << 20, 0, 4}}, {"s", 3, {1 << 20, 1 << 19, 0}}}},
+    };
+    RUN_CASES(cases, "y", 13, 1);
+    static const struct node_case images[] = {
+        {"RoiAlign", "x,r,i", "images without elements", {{0}}, REGION(0, 0, 1, 1)},
+    };
+    RUN_CASES(images, "y", 16, 1, 1, 0, 4);
+    static const struct node_case pooled[] = {
+        {"MaxUnpool", "x,i", NULL, {LIST("kernel_shape", 2, 2)}, {{"i", 4, {1, 1, 2, 2}, 4, {0, 1, 2, 3}}}},
+        {"MaxUnpool",
+         "x,i,s",
+         "axis 2 of 3 elements in an output of -9223372036854775808",
+         {LIST("kernel_shape", 2, 2)},
+         {{"i", 4, {1, 1, 2, 2}, 4, {0, 1, 2, 3}}, INTS("s", 1, 1, INT64_MIN, INT64_MAX)}},
+    };
+    RUN_CASES(pooled, "y", 13, 1, 1, 2, 2);
+}
+
+/* One for the whole tensor, or one for each element of an axis. */
+static void quantisation(void)
+{
+    static const struct node_case cases[] = {
+        {"QuantizeLinear", "x,s", NULL, {{0}}, {ONES("s", 1)}},
+        {"QuantizeLinear", "x,s", NULL, {NUMBER("axis", 2)}, {ONES("s", 3)}},
+        {"QuantizeLinear", "x,s", "5 scales or zero points for axis 1 of size 1", {{0}}, {ONES("s", 5)}},
+        {"QuantizeLinear", "x,s", "3 scales or zero points for axis 1", {{0}}, {ONES("s", 3)}},
+    };
+    RUN_CASES(cases, "y", 13, 2, 1, 3);
+}
+
 /* y = ConstantOfShape([elements]) of zeros, on a device or, for NULL, on the evaluator. */
 static int fill_run(int64_t elements, struct bw_device *device, struct bw_value *y, uint64_t *plans,
                     struct bw_err *err)
@@ -214,4 +328,7 @@ static void fills(void)
 
 BW_TEST_MAIN("onnx_numbers", {"conversions_saturate", conversions_saturate}, {"regions", regions},
              {"sizes", sizes}, {"regions_of_a_resize", regions_of_a_resize}, {"mel_edges", mel_edges},
-             {"axes_twice", axes_twice}, {"equations", equations}, {"fills", fills})
+             {"axes_twice", axes_twice}, {"equations", equations}, {"fills", fills},
+             {"order_with_nan", order_with_nan}, {"parts_of_sequences", parts_of_sequences},
+             {"signals", signals}, {"products_that_overflow", products_that_overflow},
+             {"quantisation", quantisation})
