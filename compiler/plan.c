@@ -390,11 +390,12 @@ static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_
     start = seconds();
     if (!rc)
         rc = place_buffers(plan, err);
-    if (!rc)
+    bool runs = !options || !options->encode_only;
+    if (!rc && runs)
         rc = upload_constants(plan, err);
     if (!rc)
         rc = load_programs(plan, err);
-    if (!rc)
+    if (!rc && runs)
         rc = run_once(plan, err);
     if (!rc)
         rc = place_staging(plan, err);

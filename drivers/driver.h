@@ -232,6 +232,10 @@ struct bw_iface_properties;
 int bw_amd_check(const struct bw_iface_properties *properties, struct bw_err *err);
 /* Takes ownership of iface, also on failure. -ENOTSUP: as bw_amd_check says. */
 int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **device, struct bw_err *err);
+/* A device of that architecture without a GPU, to encode for: programs are placed and never uploaded, submit
+ * gives -ENODEV. sys: whose clock it has. -ENOTSUP: no such architecture. */
+int bw_amd_open_unfed(struct bw_ctx *ctx, struct bw_sys *sys, const char *arch, struct bw_device **device,
+                      struct bw_err *err);
 int bw_host_open(struct bw_ctx *ctx, uint32_t index, struct bw_device **device, struct bw_err *err);
 int bw_null_open(struct bw_ctx *ctx, struct bw_device **device, struct bw_err *err);
 /* `name` is what the device is called; the file's errors are those of opening it, -EISDIR and -ESPIPE. */

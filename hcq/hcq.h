@@ -211,6 +211,8 @@ static inline struct bw_hcq_device *bw_hcq_device_of(const struct bw_device *dev
 }
 /* Builds what hcq keeps per device: queues, signals. Takes the driver's device over (and its hold on
  * machine), also on failure. */
+/* open.c: a device of an AMD architecture that encodes and never runs: see bw_amd_open_unfed. */
+int bw_device_open_unfed(struct bw_ctx *ctx, const char *arch, struct bw_device **device, struct bw_err *err);
 int bw_hcq_device_attach(struct bw_ctx *ctx, struct bw_device *device, struct bw_sys *sys,
                          struct bw_machine *machine, struct bw_err *err);
 /* 0, or the error that broke the device (or -ECHILD in a forked child). */

@@ -310,6 +310,16 @@ int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out,
     return rc;
 }
 
+int bw_device_open_unfed(struct bw_ctx *ctx, const char *arch, struct bw_device **out, struct bw_err *err)
+{
+    struct bw_device *device;
+    int rc = bw_amd_open_unfed(ctx, ctx->sys, arch, &device, err);
+    rc = rc ? rc : bw_hcq_device_attach(ctx, device, ctx->sys, NULL, err);
+    if (!rc)
+        *out = device;
+    return rc;
+}
+
 int bw_device_open_list(struct bw_ctx *ctx, const char *names, struct bw_device **devices, uint32_t capacity,
                         uint32_t *count, struct bw_err *err)
 {

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "compiler/plan.h"
+#include "hcq/hcq.h"
 #include "tools/print.h"
 #include "tools/progress.h"
 #include "tools/run.h"
@@ -178,14 +179,13 @@ static void summary_report(const struct compile *compile, const struct summary *
 
 /* ---- what was asked for ---- */
 
-/* Command buffers need queues: the mock's, or the host's. */
+/* Command buffers need queues: the host's, or such that are only encoded for. */
 static int queues_dump(struct compile *compile, struct bw_text *text, struct bw_err *err)
 {
     struct bw_device *device = NULL;
-    char name[64] = "host:0";
-    if (strcmp(compile->arch, "host") != 0)
-        snprintf(name, sizeof name, "mockkfd+amd@%.40s", compile->arch);
-    int rc = bw_device_open(compile->run.ctx, name, &device, err);
+    int rc = strcmp(compile->arch, "host")
+                 ? bw_device_open_unfed(compile->run.ctx, compile->arch, &device, err)
+                 : bw_device_open(compile->run.ctx, "host:0", &device, err);
     if (!rc)
         rc = bw_compile_queues_print(compile->graph, device, compile->outputs, compile->output_count, text,
                                      err);

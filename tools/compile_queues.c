@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "compiler/plan.h"
+#include "drivers/amd/arch.h"
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/sdma.h"
 #include "drivers/host/packet.h"
@@ -60,12 +61,15 @@ static void command_print(const struct bw_linked_command *command, struct bw_tex
         return;
     }
     bw_text_add(text, "%u words\n", command->word_count);
-    if (strcmp(info->driver, "amd") != 0)
+    const struct bw_amd_arch *arch = bw_amd_arch_find(info->arch);
+    if (!arch)
         host_print(command->words, command->word_count, text);
     else if (command->copy)
-        bw_amd_sdma_print(command->words, command->word_count, text);
+        bw_amd_sdma_print_generation(arch->packets & (BW_AMD_SDMA_4 | BW_AMD_SDMA_5), command->words,
+                                     command->word_count, text);
     else
-        bw_amd_pm4_print(command->words, command->word_count, text);
+        bw_amd_pm4_print_generation(arch->packets & (BW_AMD_PM4_COHER | BW_AMD_PM4_GCR), command->words,
+                                    command->word_count, text);
 }
 
 int bw_compile_queues_print(struct bw_tensor_graph *graph, struct bw_device *device, const bw_tensor *outputs,
@@ -73,7 +77,8 @@ int bw_compile_queues_print(struct bw_tensor_graph *graph, struct bw_device *dev
 {
     struct bw_plan *plan = NULL;
     struct bw_linked_command command;
-    int rc = bw_plan_create(graph, device, outputs, output_count, NULL, &plan, err);
+    const struct bw_plan_options options = {.size = sizeof options, .encode_only = true};
+    int rc = bw_plan_create(graph, device, outputs, output_count, &options, &plan, err);
     for (uint32_t i = 0; !rc && bw_linked_graph_command(bw_plan_linked(plan), i, &command); i++)
         command_print(&command, text);
     bw_plan_destroy(plan);

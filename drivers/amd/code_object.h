@@ -48,7 +48,7 @@ struct bw_amd_descriptor {
     uint32_t group_bytes, private_bytes, argument_bytes;
     int64_t entry_offset; /* from the descriptor */
     uint32_t rsrc1, rsrc2, rsrc3;
-    uint32_t properties; /* enum bw_amd_kernel_property */
+    uint32_t properties;                          /* enum bw_amd_kernel_property */
     uint32_t preload_words, preload_offset_words; /* of the arguments, into user SGPRs */
 };
 

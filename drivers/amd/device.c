@@ -239,15 +239,15 @@ static void fill_caps(struct bw_amd_device *device)
     _Static_assert((int)BW_AMD_PM4_IB_WORDS_MAX == (int)BW_AMD_SDMA_IB_WORDS_MAX, "one limit for both kinds");
 }
 
-int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **opened, struct bw_err *err)
+int bw_amd_open_arch(struct bw_ctx *ctx, struct bw_iface *iface, const struct bw_amd_arch *arch, bool unfed,
+                     struct bw_device **opened, struct bw_err *err)
 {
-    const struct bw_amd_arch *arch;
-    int rc = check_arch(&iface->properties, &arch, err);
-    struct bw_amd_device *device = rc ? NULL : calloc(1, sizeof *device);
+    struct bw_amd_device *device = calloc(1, sizeof *device);
     if (!device) {
         iface->ops->close(iface);
-        return rc ? rc : bw_fail(err, -ENOMEM, subsystem, "device");
+        return bw_fail(err, -ENOMEM, subsystem, "device");
     }
+    device->unfed = unfed;
     device->base.ops = &ops;
     device->base.ctx = ctx;
     device->arch = arch;
@@ -265,4 +265,14 @@ int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **o
     fill_caps(device);
     *opened = &device->base;
     return 0;
+}
+
+int bw_amd_open(struct bw_ctx *ctx, struct bw_iface *iface, struct bw_device **device, struct bw_err *err)
+{
+    const struct bw_amd_arch *arch;
+    int rc = check_arch(&iface->properties, &arch, err);
+    if (!rc)
+        return bw_amd_open_arch(ctx, iface, arch, false, device, err);
+    iface->ops->close(iface);
+    return rc;
 }

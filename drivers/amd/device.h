@@ -91,6 +91,7 @@ struct bw_amd_device {
     struct bw_device base;
     const struct bw_amd_arch *arch;
     struct bw_iface *iface;
+    bool unfed;          /* there is no GPU: nothing is uploaded or submitted */
     uint32_t pm4, sdma;  /* enum bw_amd_packet_generation */
     uint64_t mailbox_va; /* of the interrupt event */
     uint32_t event_id;
@@ -120,6 +121,10 @@ static inline struct bw_amd_queue *bw_amd_queue(struct bw_queue *queue)
 {
     return (struct bw_amd_queue *)queue;
 }
+
+/* device.c: a device on iface, which is taken over, of that row. */
+int bw_amd_open_arch(struct bw_ctx *ctx, struct bw_iface *iface, const struct bw_amd_arch *arch, bool unfed,
+                     struct bw_device **device, struct bw_err *err);
 
 /* queue.c. Without the list of the device: the upload queue is one too. */
 int bw_amd_queue_open(struct bw_amd_device *device, enum bw_queue_kind kind, uint32_t index,

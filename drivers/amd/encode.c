@@ -54,7 +54,9 @@ static void encode_user_data(struct bw_encoder *encoder, const struct bw_amd_ker
     struct bw_amd_register_value values[BW_AMD_USER_SGPRS_MAX];
     struct bw_operand block = dispatch->argument_block, packet = block;
     packet.addend += kernel->packet_offset;
-    assert(!(properties & (BW_AMD_KERNEL_PRIVATE_SEGMENT_BUFFER | BW_AMD_KERNEL_FLAT_SCRATCH_INIT)));
+    /* Scratch in user SGPRs: check_scratch_sgprs took only kernels that have none. */
+    for (int i = 0; i < 4 && (properties & BW_AMD_KERNEL_PRIVATE_SEGMENT_BUFFER); i++)
+        values[count++] = constant(0);
     if (properties & BW_AMD_KERNEL_DISPATCH_PTR)
         values[count++] = address(packet, 0);
     if (properties &
@@ -63,6 +65,8 @@ static void encode_user_data(struct bw_encoder *encoder, const struct bw_amd_ker
     if (properties & BW_AMD_KERNEL_KERNARG_SEGMENT_PTR)
         values[count++] = address(block, 0);
     if (properties & BW_AMD_KERNEL_DISPATCH_ID)
+        values[count++] = address(bw_operand_constant(0), 0);
+    if (properties & BW_AMD_KERNEL_FLAT_SCRATCH_INIT)
         values[count++] = address(bw_operand_constant(0), 0);
     if (properties & BW_AMD_KERNEL_PRIVATE_SEGMENT_SIZE)
         values[count++] = constant(private_bytes);
@@ -111,6 +115,18 @@ static bool is_empty(const struct bw_dispatch *dispatch)
     return false;
 }
 
+/* gfx90a hands scratch to kernels in user SGPRs, as a buffer resource and an offset, which this driver does
+ * not make. A kernel that has none does not look at them. */
+static int check_scratch_sgprs(const struct bw_amd_kernel *kernel, struct bw_err *err)
+{
+    uint32_t properties = kernel->code->descriptor.properties;
+    if (!kernel->base.info.private_bytes ||
+        !(properties & (BW_AMD_KERNEL_PRIVATE_SEGMENT_BUFFER | BW_AMD_KERNEL_FLAT_SCRATCH_INIT)))
+        return 0;
+    return bw_fail(err, -ENOTSUP, subsystem, "kernel %s: scratch of %llu bytes per work-item in user SGPRs",
+                   kernel->base.info.name, (unsigned long long)kernel->base.info.private_bytes);
+}
+
 int bw_amd_encode_kernel(struct bw_queue *base, struct bw_encoder *encoder, struct bw_kernel *base_kernel,
                          const struct bw_dispatch *dispatch, struct bw_err *err)
 {
@@ -120,6 +136,7 @@ int bw_amd_encode_kernel(struct bw_queue *base, struct bw_encoder *encoder, stru
     if (base->kind != BW_QUEUE_COMPUTE)
         return bw_fail(err, -EINVAL, subsystem, "kernel %s on a copy queue", base_kernel->info.name);
     int rc = bw_amd_dispatch_check(kernel, dispatch, err);
+    rc = rc ? rc : check_scratch_sgprs(kernel, err);
     if (rc || is_empty(dispatch))
         return rc;
     struct bw_amd_scratch scratch = {0};

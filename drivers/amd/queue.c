@@ -195,6 +195,8 @@ int bw_amd_queue_submit(struct bw_queue *base, uint64_t address, uint32_t word_c
     uint32_t alignment = base->device->caps.command_alignment_words;
     if (word_count == 0)
         return 0;
+    if (bw_amd_device(base->device)->unfed)
+        return -ENODEV;
     if (address % (alignment * 4) || word_count % alignment)
         return -EINVAL;
     if (word_count > base->device->caps.command_words_max)

@@ -129,6 +129,8 @@ static int upload_chunk(struct bw_amd_device *device, uint64_t target_va, const 
 int bw_amd_upload(struct bw_amd_device *device, uint64_t target_va, const void *data, uint64_t size_bytes,
                   struct bw_err *err)
 {
+    if (device->unfed)
+        return 0;
     pthread_mutex_lock(&device->upload_lock);
     int rc = upload_open(device, err);
     for (uint64_t at = 0; !rc && at < size_bytes;) {

@@ -134,6 +134,7 @@ struct bw_plan;
 struct bw_plan_options {
     uint64_t size;
     bool profile;
+    bool encode_only; /* command buffers to look at: nothing is uploaded or run, now or later */
 };
 int bw_plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw_tensor *outputs,
                    uint32_t output_count, const struct bw_plan_options *options, struct bw_plan **plan,

@@ -15,9 +15,16 @@ check 0 '' compile "$digits" --arch gfx1100 --dump kernels,ir
 says 'launch 0: kernel 0'
 check 0 '' compile "$digits" --arch gfx1100 --dump asm
 says 'amdgcn-amd-amdhsa--gfx1100'
-check 0 '' compile "$digits" --arch gfx1100 --dump queues
-says 'DISPATCH_DIRECT'
-says 'COPY_LINEAR'
+for arch in gfx90a gfx942 gfx1100 gfx1101 gfx1102 gfx1200 gfx1201; do # no device, no mock: from the table alone
+  BW_DEV=none BW_MOCK_FAULTS=doorbell:drop check 0 '' compile "$digits" --arch $arch --dump queues
+  says "amd@$arch, compute queue 0: "
+  says 'DISPATCH_DIRECT'
+  says 'COPY_LINEAR'
+  grep -qE '!|reserved|unknown' <<<"$out" && complain "$last" 'no packet with a problem' "$(grep -E '!|reserved|unknown' <<<"$out")"
+  first=$out
+  check 0 '' compile "$digits" --arch $arch --dump queues
+  [ "$out" = "$first" ] || complain "$last" 'the same words again' 'others'
+done
 check 0 '' compile "$digits" --arch host --dump queues
 says 'KERNEL .* groups'
 check 2 "architecture 'gfx1'.*known: .*gfx1100" compile "$digits" --arch gfx1
