@@ -175,7 +175,7 @@ static int graph_time(const struct field *field, struct bw_graph *graph, call_ad
     int rc = graph_fill(field, add, count, graph, err);
     uint64_t added_ns = thread_ns();
     if (!rc)
-        rc = bw_plan_make(graph, &plan, err);
+        rc = bw_plan_make(graph, false, &plan, err);
     uint64_t scheduled_ns = thread_ns();
     if (rc)
         return rc;
