@@ -18,6 +18,8 @@
 #include "compiler/kernel.h"
 #include "compiler/tensor_graph.h"
 
+enum { LABEL_BYTES_MAX = 80 }; /* of a name in an error, which has other things to say */
+
 /* Where a schedule's buffer lies. */
 struct place {
     struct bw_buffer *buffer;
@@ -102,8 +104,14 @@ static int buffer_create(struct bw_plan *plan, uint64_t size_bytes, bool host, s
                             host ? BW_BUFFER_HOST : BW_BUFFER_DEVICE, buffer, err);
 }
 
+static int label_length(uint64_t bytes)
+{
+    return bytes < LABEL_BYTES_MAX ? (int)bytes : LABEL_BYTES_MAX;
+}
+
 /* What takes most of the memory that could not be had. */
-static void name_largest(const struct bw_plan *plan, bool constants, struct bw_err *err)
+static void name_largest(const struct bw_plan *plan, const struct bw_tensor_graph *g, bool constants,
+                         struct bw_err *err)
 {
     const struct bw_schedule_buffer *largest = NULL;
     for (size_t i = 0; i < plan->schedule->buffers.count; i++) {
@@ -112,12 +120,19 @@ static void name_largest(const struct bw_plan *plan, bool constants, struct bw_e
             (!largest || buffer_bytes(buffer) > buffer_bytes(largest)))
             largest = buffer;
     }
-    if (largest)
+    const struct bw_tensor_label *label = largest ? bw_tensor_graph_label_of(g, largest->node) : NULL;
+    if (label)
+        bw_err_prefix(err, "%s, with one of %lld elements of %s for node '%.*s' (%.*s): ",
+                      constants ? "constants" : "tensors", (long long)largest->elements,
+                      bw_dtype_name(largest->dtype), label_length(label->name_bytes),
+                      (const char *)label->name, label_length(label->op_type_bytes),
+                      (const char *)label->op_type);
+    else if (largest)
         bw_err_prefix(err, "%s, with one of %lld elements of %s: ", constants ? "constants" : "tensors",
                       (long long)largest->elements, bw_dtype_name(largest->dtype));
 }
 
-static int place_buffers(struct bw_plan *plan, struct bw_err *err)
+static int place_buffers(struct bw_plan *plan, const struct bw_tensor_graph *g, struct bw_err *err)
 {
     size_t count = plan->schedule->buffers.count;
     struct bw_plan_lifetime *lifetimes = calloc(count + 1, sizeof *lifetimes),
@@ -141,9 +156,9 @@ static int place_buffers(struct bw_plan *plan, struct bw_err *err)
     uint64_t arena_bytes = rc ? 0 : bw_plan_place(moving, moving_count);
     rc = rc || arena_bytes == UINT64_MAX ? bw_fail(err, -ENOMEM, "plan", "%zu buffers", count) : 0;
     if (!rc && (rc = buffer_create(plan, constant_bytes, plan->unified, &plan->constants, err)))
-        name_largest(plan, true, err);
+        name_largest(plan, g, true, err);
     if (!rc && (rc = buffer_create(plan, arena_bytes, plan->unified, &plan->arena, err)))
-        name_largest(plan, false, err);
+        name_largest(plan, g, false, err);
     for (uint32_t i = 0; i < count && !rc; i++)
         plan->places[i].buffer = is_constant(plan, i) ? plan->constants : plan->arena;
     for (uint32_t i = 0; i < moving_count && !rc; i++)
@@ -389,7 +404,7 @@ static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_
         rc = compile(plan, &target, err);
     start = seconds();
     if (!rc)
-        rc = place_buffers(plan, err);
+        rc = place_buffers(plan, g, err);
     bool runs = !options || !options->encode_only;
     if (!rc && runs)
         rc = upload_constants(plan, err);

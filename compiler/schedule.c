@@ -371,6 +371,7 @@ static int schedule_buffers(struct scheduler *s)
         struct bw_schedule_buffer buffer = {.kind = BW_SCHEDULE_TENSOR,
                                             .dtype = bw_ir_dtype(s->tensors, node),
                                             .elements = bw_ir_elements(s->tensors, node),
+                                            .node = node,
                                             .tensor_buffer = bw_ir_buffer_number(s->tensors, node)};
         assert(buffer.tensor_buffer < s->buffer_count);
         if (bw_vec_push(&s->schedule->buffers, buffer))

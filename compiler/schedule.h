@@ -19,6 +19,7 @@ struct bw_schedule_buffer {
     enum bw_schedule_buffer_kind kind;
     enum bw_dtype dtype;
     int64_t elements;
+    bw_node node;           /* of the tensor graph, whose value it is */
     uint32_t tensor_buffer; /* number of the BUFFER node, for TENSOR */
     bool output;            /* some output of the graph is this buffer */
     bool once;              /* depends on constants only: computed when the plan is made */

@@ -173,6 +173,7 @@ static int assign_buffer(struct scheduler *s, bw_node node)
     struct bw_schedule_buffer buffer = {.kind = BW_SCHEDULE_STORED,
                                         .dtype = bw_ir_dtype(s->tensors, node),
                                         .elements = bw_ir_elements(s->tensors, node),
+                                        .node = node,
                                         .once = state->constant};
     if (bw_vec_push(&s->schedule->buffers, buffer))
         return -ENOMEM;

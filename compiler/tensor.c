@@ -31,8 +31,30 @@ void bw_tensor_graph_destroy(struct bw_tensor_graph *graph)
     bw_vec_free(&graph->inputs);
     bw_vec_free(&graph->depends_on_input);
     bw_vec_free(&graph->slots);
+    bw_vec_free(&graph->labels);
     bw_ir_destroy(graph->ir);
     free(graph);
+}
+
+void bw_tensor_graph_label(struct bw_tensor_graph *g, struct bw_tensor_label label)
+{
+    bw_node begin = g->labels.count ? g->labels.data[g->labels.count - 1].end : 0;
+    label.end = bw_ir_count(g->ir);
+    if (label.end > begin)
+        bw_vec_push(&g->labels, label);
+}
+
+const struct bw_tensor_label *bw_tensor_graph_label_of(const struct bw_tensor_graph *g, bw_node node)
+{
+    size_t low = 0, high = g->labels.count;
+    while (low < high) { /* the first that ends behind it */
+        size_t middle = low + (high - low) / 2;
+        if (g->labels.data[middle].end > node)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < g->labels.count ? &g->labels.data[low] : NULL;
 }
 
 int bw_tensor_graph_error(const struct bw_tensor_graph *graph, struct bw_err *err)

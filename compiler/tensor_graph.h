@@ -27,13 +27,26 @@ struct bw_tensor_buffer {
     bw_node node;
 };
 
+/* What a stretch of nodes was made for, for errors: "node 'conv1' (Conv)". The bytes outlive the graph. */
+struct bw_tensor_label {
+    bw_node end; /* the first node that is not of it */
+    const void *name, *op_type;
+    uint64_t name_bytes, op_type_bytes;
+};
+
 struct bw_tensor_graph {
     struct bw_ir *ir;
     BW_VEC(struct bw_tensor_buffer) buffers; /* index = number of the BUFFER node */
     BW_VEC(uint32_t) inputs;                 /* input_index -> index in buffers */
     BW_VEC(uint8_t) depends_on_input;        /* by node; grown on demand, see bw_tensor_is_constant */
     BW_VEC(uint32_t) slots;                  /* scratch of the evaluator, by node: zero between evaluations */
+    BW_VEC(struct bw_tensor_label) labels;   /* in the order of nodes; of those that nobody named, none */
 };
+
+/* Names all nodes that were made since the last label. Where there is no memory they have none. */
+void bw_tensor_graph_label(struct bw_tensor_graph *g, struct bw_tensor_label label);
+/* The label of a node, or NULL. */
+const struct bw_tensor_label *bw_tensor_graph_label_of(const struct bw_tensor_graph *g, bw_node node);
 
 /* What the scheduler may count on, beyond the comments of ir.h:
  *  - Windows (convolution, pooling) are GATHERs whose indexes are affine in INDEXES (o * stride + k *

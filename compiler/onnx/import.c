@@ -153,6 +153,19 @@ static int set_output(struct bw_onnx_call *c, struct bw_onnx_scope *scope, uint3
     return rc ? rc : scope_set(c->session, scope, symbol, value);
 }
 
+/* What is made of a node bears its name in errors of what runs it later. */
+static void label_nodes(struct bw_onnx_session *session, const struct bw_onnx_node *node)
+{
+    struct bw_bytes name = node->name;
+    if (!name.size_bytes && node->output_count)
+        name = session->proto->symbols.data[node->outputs[0]];
+    bw_tensor_graph_label(session->graph,
+                          (struct bw_tensor_label){.name = name.data,
+                                                   .name_bytes = name.size_bytes,
+                                                   .op_type = node->op_type.data,
+                                                   .op_type_bytes = node->op_type.size_bytes});
+}
+
 static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope,
                     const struct bw_onnx_node *node)
 {
@@ -176,6 +189,7 @@ static int run_node(struct bw_onnx_session *session, struct bw_onnx_scope *scope
         rc = bw_onnx_fail(&c, -E2BIG, "the graph has more than %d operations", BW_ONNX_IR_NODES_MAX);
     for (uint32_t i = 0; !rc && i < node->output_count; i++)
         rc = set_output(&c, scope, i);
+    label_nodes(session, node);
     return report(&c, rc);
 }
 

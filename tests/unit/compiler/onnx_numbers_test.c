@@ -326,9 +326,48 @@ static void fills(void)
     bw_ctx_destroy(ctx);
 }
 
+/* What the device has no memory for says which node of the model it is mostly for. */
+static void memory_is_a_nodes(void)
+{
+    enum { ROWS = 1024, COLUMNS = 8 };
+    struct bw_ctx_config config = {.size = sizeof config, .cache_dir = "", .wait_ns = 20000000000ull};
+    struct bw_ctx *ctx;
+    struct bw_device *device = NULL;
+    struct bw_err err = {0};
+    struct pb graph = {.size_bytes = 0};
+    pb_node(&graph, "MatMul", "x,u", "scores", NULL);
+    pb_node(&graph, "Softmax", "scores", "weights", NULL); /* 4 MiB */
+    pb_node(&graph, "MatMul", "weights,x", "y", NULL);
+    pb_graph_input(&graph, "x", PB_FLOAT, "1024,8");
+    pb_graph_input(&graph, "u", PB_FLOAT, "8,1024");
+    pb_graph_output(&graph, "y", PB_FLOAT, "1024,8");
+    struct pb file = pb_model(&graph, 13);
+    float *ones = malloc(ROWS * COLUMNS * sizeof *ones);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        ones[i] = 1;
+    const struct bw_value inputs[2] = {{.kind = BW_VALUE_ARRAY, .array = {BW_F32, 2, {ROWS, COLUMNS}, ones}},
+                                       {.kind = BW_VALUE_ARRAY, .array = {BW_F32, 2, {COLUMNS, ROWS}, ones}}};
+    struct bw_value y = {0};
+    struct bw_model *model = NULL;
+    if (!BW_OK(bw_ctx_create(&config, &ctx, &err), &err))
+        return;
+    if (BW_OK(bw_device_open(ctx, "mockkfd+amd@gfx1100,vram=2M", &device, &err), &err) &&
+        BW_OK(bw_model_load_bytes(file.data, file.size_bytes, &model, &err), &err)) {
+        BW_EQ(bw_model_run(model, device, inputs, &y, &err), -ENOMEM);
+        if (!BW_TRUE(strstr(err.what, "one of 1048576 elements of f32 for node 'my_Softmax' (Softmax)") !=
+                     NULL))
+            printf("      said: %s\n", err.what);
+    }
+    bw_model_destroy(model);
+    if (device)
+        bw_device_close(device);
+    bw_ctx_destroy(ctx);
+    free(ones);
+}
+
 BW_TEST_MAIN("onnx_numbers", {"conversions_saturate", conversions_saturate}, {"regions", regions},
              {"sizes", sizes}, {"regions_of_a_resize", regions_of_a_resize}, {"mel_edges", mel_edges},
              {"axes_twice", axes_twice}, {"equations", equations}, {"fills", fills},
              {"order_with_nan", order_with_nan}, {"parts_of_sequences", parts_of_sequences},
              {"signals", signals}, {"products_that_overflow", products_that_overflow},
-             {"quantisation", quantisation})
+             {"quantisation", quantisation}, {"memory_is_a_nodes", memory_is_a_nodes})
