@@ -35,6 +35,7 @@ int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **docum
 int bw_bench_emulator(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_all2all(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_allreduce(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
+int bw_bench_disk(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 
 int bw_bench_gemm(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);

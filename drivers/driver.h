@@ -133,6 +133,9 @@ struct bw_driver_ops {
     int (*map_peer)(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
                     struct bw_err *err);
 
+    /* The owner is about to free that memory, which map_peer let `device` reach. NULL: nothing to do. */
+    void (*unmap_peer)(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory);
+
     int (*program_load)(struct bw_device *device, const void *image, uint64_t image_bytes,
                         struct bw_program **program, struct bw_err *err);
     void (*program_destroy)(struct bw_program *program);

@@ -63,6 +63,12 @@ static struct bw_hcq_retirement *retirement_make(const struct bw_block *block, b
 static void block_free(struct bw_block *block)
 {
     struct bw_device *device = block->owner->device;
+    uint64_t others = block->reach & ~(1ull << block->owner->index);
+    for (; others; others &= others - 1) {
+        struct bw_hcq_device *other = bw_hcq_device_at(block->owner->ctx, (uint32_t)__builtin_ctzll(others));
+        if (other && other->device->ops->unmap_peer)
+            other->device->ops->unmap_peer(other->device, device, &block->memory);
+    }
     device->ops->free(device, &block->memory);
     free(block->retirement);
     free(block);

@@ -10,7 +10,10 @@
 #include "mem/disk.h"
 
 enum {
-    STAGING_SLOTS = 2,      /* one is filled while the other is emptied */
+    STAGING_SLOTS = 2, /* one is filled while the other is emptied */
+    /* Of a disk: as much memory in more slots, since a disk wants to know of reads ahead, and takes its time
+     * to be told that a slot is empty. */
+    STAGING_FILE_SLOTS = 4,
     PART_ALIGN_BYTES = 256, /* parts of a copy keep the alignment that its start has */
 };
 
@@ -263,7 +266,8 @@ static int staging_make(struct bw_plan *plan, const struct route *route, struct 
     for (int i = 0; i < 2 && rc; i++) {
         struct bw_block *block;
         uint64_t address;
-        rc = bw_block_create(owners[i], STAGING_SLOTS * staging->slot_bytes, BW_BUFFER_HOST, &block, err);
+        rc = bw_block_create(owners[i], staging->slot_count * staging->slot_bytes, BW_BUFFER_HOST, &block,
+                             err);
         if (rc)
             return rc;
         rc = bw_block_reach(block, source, &address, err);
@@ -288,11 +292,14 @@ static uint64_t staging_key(const struct route *route)
  * anyhow. Slots hold the largest of them, up to what keeps both sides busy. */
 static int staging_note(struct bw_plan *plan, const struct route *route, uint64_t size_bytes)
 {
-    uint64_t number, slot_bytes = size_bytes < BW_HCQ_STAGING_BYTES ? size_bytes : BW_HCQ_STAGING_BYTES;
-    if (device_has_file(route->source)) /* room for being in step: see bounce_plan */
+    bool file = device_has_file(route->source);
+    uint32_t slot_count = file ? STAGING_FILE_SLOTS : STAGING_SLOTS;
+    uint64_t number, most_bytes = BW_HCQ_STAGING_BYTES * STAGING_SLOTS / slot_count,
+                     slot_bytes = size_bytes < most_bytes ? size_bytes : most_bytes;
+    if (file) /* room for being in step: see bounce_plan */
         slot_bytes = bw_align_up(slot_bytes, BW_DISK_ALIGNMENT) + BW_DISK_ALIGNMENT;
     if (!bw_map_get(&plan->staging_numbers, staging_key(route), &number)) {
-        struct bw_staging fresh = {0};
+        struct bw_staging fresh = {.slot_count = slot_count};
         number = plan->staging.count;
         if (bw_vec_push(&plan->staging, fresh) ||
             bw_map_set(&plan->staging_numbers, staging_key(route), number))
@@ -346,7 +353,7 @@ static int bounce_plan(struct bw_plan *plan, uint32_t index, const struct route 
      * are read past the page cache. */
     uint64_t skew_bytes = device_has_file(route->source) ? call->places[1].offset % BW_DISK_ALIGNMENT : 0;
     for (uint64_t at = 0, slot = 0, size_bytes; at < whole_bytes && !rc;
-         at += size_bytes, slot = (slot + 1) % STAGING_SLOTS, skew_bytes = 0) {
+         at += size_bytes, slot = (slot + 1) % staging.slot_count, skew_bytes = 0) {
         uint64_t left_bytes = whole_bytes - at, room_bytes = staging.slot_bytes - skew_bytes;
         size_bytes = left_bytes < room_bytes ? left_bytes : room_bytes;
         struct bw_place to = call->places[0], from = call->places[1],

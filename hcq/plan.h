@@ -129,10 +129,11 @@ struct bw_plan_input {
     uint64_t devices; /* plan devices (by number) whose queues address it */
 };
 
-/* Host memory between two devices that do not reach each other: two slots. */
+/* Host memory between two devices that do not reach each other. */
 struct bw_staging {
     struct bw_block *block;
     uint64_t slot_bytes;
+    uint32_t slot_count;
 };
 
 struct bw_plan {

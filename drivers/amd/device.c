@@ -34,6 +34,16 @@ static void out_of_memory(struct bw_amd_device *device, uint64_t size_bytes, str
     bw_err_hint(err, "free buffers, or use smaller ones");
 }
 
+static void memory_note(struct bw_amd_device *device, struct bw_amd_memory *block)
+{
+    pthread_mutex_lock(&device->lock);
+    block->next = device->memories;
+    if (block->next)
+        block->next->previous = block;
+    device->memories = block;
+    pthread_mutex_unlock(&device->lock);
+}
+
 static int amd_alloc(struct bw_device *base, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory,
                      struct bw_err *err)
 {
@@ -48,12 +58,7 @@ static int amd_alloc(struct bw_device *base, uint64_t size_bytes, uint32_t flags
             out_of_memory(device, size_bytes, err);
         return rc;
     }
-    pthread_mutex_lock(&device->lock);
-    block->next = device->memories;
-    if (block->next)
-        block->next->previous = block;
-    device->memories = block;
-    pthread_mutex_unlock(&device->lock);
+    memory_note(device, block);
     *memory =
         (struct bw_memory){block->iface.gpu_va, block->iface.size_bytes, block->iface.cpu, flags, block};
     return 0;
@@ -96,13 +101,51 @@ static int amd_link(struct bw_device *base, struct bw_device *owner, struct bw_l
     return 0;
 }
 
+/* Memory of the process that a device of the CPU has: its pages become the GPU's, too, at the same address. A
+ * second GPU of one process finds them taken, and is refused. */
+static int host_memory_map(struct bw_amd_device *device, struct bw_device *owner,
+                           const struct bw_memory *memory, struct bw_err *err)
+{
+    if (!memory->cpu.size_bytes || memory->cpu.ops || (uintptr_t)memory->cpu.base != memory->address)
+        return bw_fail(err, -EOPNOTSUPP, subsystem, "memory of %s, which another driver has",
+                       owner->info.name);
+    struct bw_amd_memory *block = calloc(1, sizeof *block);
+    if (!block)
+        return bw_fail(err, -ENOMEM, subsystem, "allocation record");
+    uint32_t flags = BW_IFACE_USER_POINTER | (memory->flags & BW_BUFFER_UNCACHED ? BW_IFACE_UNCACHED : 0);
+    int rc = device->iface->ops->alloc(device->iface, memory->cpu.size_bytes, flags, memory->address,
+                                       &block->iface, err);
+    if (!rc)
+        memory_note(device, block);
+    else
+        free(block);
+    return rc == -EEXIST ? -EOPNOTSUPP : rc;
+}
+
+static void amd_unmap_peer(struct bw_device *base, struct bw_device *owner, struct bw_memory *memory)
+{
+    struct bw_amd_device *device = bw_amd_device(base);
+    if (owner->ops == base->ops)
+        return; /* the kernel takes it from all of its GPUs */
+    pthread_mutex_lock(&device->lock);
+    struct bw_amd_memory *block = device->memories;
+    while (block && block->iface.gpu_va != memory->address)
+        block = block->next;
+    pthread_mutex_unlock(&device->lock);
+    struct bw_memory mapped = {.private_data = block};
+    if (block)
+        amd_free(base, &mapped);
+}
+
 static int amd_map_peer(struct bw_device *base, struct bw_device *owner, struct bw_memory *memory,
                         struct bw_err *err)
 {
     if (owner == base)
         return 0;
     struct bw_amd_device *device = bw_amd_device(base);
-    if (owner->ops != &ops || bw_amd_device(owner)->iface->ops != device->iface->ops)
+    if (owner->ops != &ops)
+        return host_memory_map(device, owner, memory, err);
+    if (bw_amd_device(owner)->iface->ops != device->iface->ops)
         return bw_fail(err, -EOPNOTSUPP, subsystem, "memory of %s, which another driver has",
                        owner->info.name);
     struct bw_amd_memory *block = memory->private_data;
@@ -142,6 +185,7 @@ static const struct bw_driver_ops ops = {
     .free = amd_free,
     .link = amd_link,
     .map_peer = amd_map_peer,
+    .unmap_peer = amd_unmap_peer,
     .program_load = bw_amd_program_load,
     .program_destroy = bw_amd_program_destroy,
     .program_kernel = bw_amd_program_kernel,

@@ -12,6 +12,14 @@ says '"device": *"mockkfd\+amd:0@gfx1100"'
 check 0 '' bench copy -b 4K -e 64K -f 16 --json
 says '"gb_per_s": *[0-9]'
 says '"memcpy_gb_per_s": *[0-9]'
+check 0 '' bench disk -b 100000 -e 5M -f 50 --repeats 1 --devices host:0,mockkfd+amd@gfx1100,cu=2
+says '^# read by (io_uring|threads)'
+says '^mockkfd\+amd:0@gfx1100\S* +5000000 '
+check 0 '' bench disk -b 64K -e 64K --repeats 1 --json
+is_json
+for key in file_gb_per_s copy_gb_per_s both_gb_per_s share_of_slower direct_share; do says "\"$key\": *[0-9]"; done
+says '"ring": *"(io_uring|threads)'
+TMPDIR=/none check 1 '/none/bellwire-disk-.*ENOENT' bench disk
 check 3 'unknown driver' bench launch --devices tpu
 check 3 'there are: .*host:0, null, mockkfd' bench launch --devices nope # one list, of what there is
 check 0 '' bench compile --json

@@ -129,6 +129,26 @@ static void replays_take_ranges_of_the_file(void)
     disk_rig_close(&rig);
 }
 
+/* While one half of the staging memory is on its way to the GPU, or waits for that, the other one is read. */
+static void both_halves_of_staging_are_read_at_once(void)
+{
+    enum { BYTES = 10 << 20, HALF_BYTES = 4 << 20 }; /* of staging memory */
+    struct disk_rig rig;
+    if (!disk_rig_open(&rig, "halves", 0))
+        return;
+    struct bw_buffer *target = disk_rig_buffer(&rig, rig.gpu, BYTES, 0),
+                     *file = disk_rig_file(&rig, 123, BYTES);
+    struct bw_linked_graph *linked =
+        disk_rig_copy(&rig, rig.gpu, disk_rig_range(target, 0, BYTES), disk_rig_range(file, 0, BYTES));
+    __atomic_store_n(&rig.faults.spread_max, 0, __ATOMIC_RELAXED);
+    BW_OK(disk_rig_run(&rig, linked), &rig.err);
+    BW_TRUE(__atomic_load_n(&rig.faults.spread_max, __ATOMIC_RELAXED) > HALF_BYTES + HALF_BYTES / 2);
+    bw_linked_graph_destroy(linked);
+    bw_buffer_destroy(file);
+    bw_buffer_destroy(target);
+    disk_rig_close(&rig);
+}
+
 static void files_are_only_read(void)
 {
     enum { BYTES = 4096 };
@@ -327,6 +347,7 @@ static void opening_fails_by_name(void)
 BW_TEST_MAIN("drivers.disk", {"reads give the file's bytes", reads_give_the_files_bytes},
              {"copies arrive in every kind of memory", copies_arrive_in_every_kind_of_memory},
              {"replays take ranges of the file", replays_take_ranges_of_the_file},
+             {"both halves of staging are read at once", both_halves_of_staging_are_read_at_once},
              {"files are only read", files_are_only_read},
              {"errors tell the offset and hurt nobody else", errors_tell_the_offset_and_hurt_nobody_else},
              {"a file that is cut is an error", a_file_that_is_cut_is_an_error},

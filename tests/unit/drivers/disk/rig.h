@@ -28,8 +28,8 @@ struct faults {
     struct bw_sys_ops ops;
     int error; /* atomic: what reads of the byte at error_offset give */
     uint64_t error_offset;
-    bool hung;          /* atomic: reads do not end */
-    uint32_t under_way; /* of the ring's reads */
+    bool hung;           /* atomic: reads do not end */
+    uint64_t ns_per_kib; /* how slow the disk is made */
     uint64_t
         spread_max; /* atomic: most bytes between the first and the last byte that were under way at once */
 };
@@ -63,13 +63,15 @@ static inline int faulty_finish(struct bw_ring *base, struct bw_ring_done *done,
         usleep(1000);
         return 0;
     }
-    int count = ring->inner->ops->finish(ring->inner, done, capacity, timeout_ns);
+    /* A slow disk ends one read after the other. */
+    int count = ring->inner->ops->finish(ring->inner, done, faults->ns_per_kib ? 1 : capacity, timeout_ns);
     int error = __atomic_load_n(&faults->error, __ATOMIC_ACQUIRE);
     for (int i = 0; i < count; i++) {
         struct bw_ring_read *read = &ring->reads[done[i].tag];
         if (error && faults->error_offset >= read->offset &&
             faults->error_offset < read->offset + read->size_bytes)
             done[i].result = error;
+        usleep((useconds_t)(read->size_bytes / 1024 * faults->ns_per_kib / 1000));
         read->size_bytes = 0;
     }
     return count;
@@ -135,7 +137,9 @@ static inline void disk_file_make(struct disk_rig *rig)
     snprintf(rig->name, sizeof rig->name, "disk:%s", rig->path);
 }
 
-static inline bool disk_rig_open(struct disk_rig *rig, const char *test, uint64_t wait_ns)
+/* mock_faults: of the GPU; NULL: none. */
+static inline bool disk_rig_open_faulty(struct disk_rig *rig, const char *test, uint64_t wait_ns,
+                                        const char *mock_faults)
 {
     memset(rig, 0, sizeof *rig);
     rig->rng = bw_test_rng(test);
@@ -147,12 +151,18 @@ static inline bool disk_rig_open(struct disk_rig *rig, const char *test, uint64_
     faults->ops = *faults->host_ops;
     faults->ops.ring_open = faulty_open;
     faults->sys->ops = &faults->ops;
-    struct bw_ctx_config config = {.size = sizeof config, .sys = faults->sys, .wait_ns = wait_ns};
+    struct bw_ctx_config config = {
+        .size = sizeof config, .sys = faults->sys, .wait_ns = wait_ns, .mock_faults = mock_faults};
     return BW_OK(bw_ctx_create(&config, &rig->ctx, &rig->err), &rig->err) &&
            BW_OK(bw_device_open(rig->ctx, rig->name, &rig->disk, &rig->err), &rig->err) &&
            BW_OK(bw_device_open(rig->ctx, "mockkfd+amd@gfx1100,cu=2,vram=64M", &rig->gpu, &rig->err),
                  &rig->err) &&
            BW_OK(bw_device_open(rig->ctx, "host:1", &rig->cpu, &rig->err), &rig->err);
+}
+
+static inline bool disk_rig_open(struct disk_rig *rig, const char *test, uint64_t wait_ns)
+{
+    return disk_rig_open_faulty(rig, test, wait_ns, NULL);
 }
 
 static inline void disk_rig_close(struct disk_rig *rig)
