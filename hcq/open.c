@@ -23,7 +23,7 @@ struct bw_machine {
     uint32_t references;
     char arch[24];
     uint32_t count, cu_count, xgmi_engines;
-    uint64_t vram_bytes, bar_bytes, seed;
+    uint64_t vram_bytes, bar_bytes, seed, jitter;
 };
 
 static bool machine_matches(const struct bw_machine *machine, const struct bw_device_name *name)
@@ -31,7 +31,7 @@ static bool machine_matches(const struct bw_machine *machine, const struct bw_de
     return strcmp(machine->arch, name->arch) == 0 && machine->count == name->count &&
            machine->cu_count == name->cu_count && machine->vram_bytes == name->vram_bytes &&
            machine->bar_bytes == name->bar_bytes && machine->seed == name->seed &&
-           machine->xgmi_engines == name->xgmi_engines;
+           machine->jitter == name->jitter && machine->xgmi_engines == name->xgmi_engines;
 }
 
 static int machine_faults_add(const struct bw_machine *machine, const char *specifications,
@@ -64,6 +64,7 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
     machine->vram_bytes = name->vram_bytes;
     machine->bar_bytes = name->bar_bytes;
     machine->seed = name->seed;
+    machine->jitter = name->jitter;
     machine->xgmi_engines = name->xgmi_engines;
     struct bw_mock_config config = {.size = sizeof config,
                                     .arch = machine->arch,
@@ -73,6 +74,7 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .bar_bytes = name->bar_bytes,
                                     .threads = ctx->config.mock_threads,
                                     .seed = name->seed,
+                                    .jitter = name->jitter,
                                     .xgmi_engines = name->xgmi_engines};
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
     if (rc ==

@@ -186,12 +186,13 @@ static int take_size(struct cursor *cursor, const char *key, uint64_t *bytes)
 /* Every key has a value other than 0. */
 static bool is_set(const struct bw_device_name *name, const char *key)
 {
-    return !strcmp(key, "vram")   ? name->vram_bytes != 0
-           : !strcmp(key, "bar")  ? name->bar_bytes != 0
-           : !strcmp(key, "cu")   ? name->cu_count != 0
-           : !strcmp(key, "seed") ? name->seed != 0
-           : !strcmp(key, "xgmi") ? name->xgmi_engines != 0
-                                  : false;
+    return !strcmp(key, "vram")     ? name->vram_bytes != 0
+           : !strcmp(key, "bar")    ? name->bar_bytes != 0
+           : !strcmp(key, "cu")     ? name->cu_count != 0
+           : !strcmp(key, "seed")   ? name->seed != 0
+           : !strcmp(key, "xgmi")   ? name->xgmi_engines != 0
+           : !strcmp(key, "jitter") ? name->jitter != 0
+                                    : false;
 }
 
 static int take_option(struct cursor *cursor, struct bw_device_name *name)
@@ -219,13 +220,15 @@ static int take_option(struct cursor *cursor, struct bw_device_name *name)
     }
     if (!strcmp(key, "seed"))
         return take_number(cursor, 1, UINT64_MAX, "seed", &name->seed);
+    if (!strcmp(key, "jitter"))
+        return take_number(cursor, 1, UINT64_MAX, "jitter", &name->jitter);
     if (!strcmp(key, "xgmi")) {
         rc = take_number(cursor, 1, BW_NAME_XGMI_ENGINES_MAX, "xgmi", &number);
         name->xgmi_engines = (uint32_t)number;
         return rc;
     }
     rc = fail_at(cursor, start, -EINVAL, "unknown key \"%s\"", key);
-    bw_err_expected(cursor->err, "cu, vram, bar, xgmi or seed");
+    bw_err_expected(cursor->err, "cu, vram, bar, xgmi, seed or jitter");
     return rc;
 }
 
@@ -432,6 +435,8 @@ int bw_device_name_format(const struct bw_device_name *name, char *text, size_t 
         bw_text_add(&out, ",xgmi=%u", name->xgmi_engines);
     if (name->seed)
         bw_text_add(&out, ",seed=%" PRIu64, name->seed);
+    if (name->jitter)
+        bw_text_add(&out, ",jitter=%" PRIu64, name->jitter);
     int length = out.failed ? out.failed : snprintf(text, text_size, "%s", bw_text_string(&out));
     bw_text_free(&out);
     return length;

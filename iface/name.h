@@ -7,8 +7,9 @@
  *
  * An interface whose name starts with "mock" is the same interface code on a mock GPU; only those take *count
  * (how many GPUs the mock machine has; index chooses one) and key=value: cu (compute units), vram and bar
- * (sizes), xgmi (copy engines for links between GPUs), seed. On a real device @arch is a requirement. In the
- * path of a disk, a comma is written \, and a backslash \\. */
+ * (sizes), xgmi (copy engines for links between GPUs), seed, jitter (engines of random speed, of that seed).
+ * On a real device @arch is a requirement. In the path of a disk, a comma is written \, and a backslash \\.
+ */
 #ifndef BW_IFACE_NAME_H
 #define BW_IFACE_NAME_H
 
@@ -45,7 +46,7 @@ struct bw_device_name {
     uint32_t count;    /* GPUs of the mock machine, 1 unless said otherwise */
     uint32_t cu_count; /* this and the rest: 0 when not given */
     uint32_t xgmi_engines;
-    uint64_t vram_bytes, bar_bytes, seed;
+    uint64_t vram_bytes, bar_bytes, seed, jitter;
     char path[256]; /* of a disk */
 };
 

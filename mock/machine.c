@@ -386,6 +386,7 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     machine->gpu_count = count;
     machine->pid = getpid();
     machine->seed = config->seed;
+    machine->jitter = config->jitter;
     machine->single_step = config->single_step;
     machine->threads = config->threads;
     machine->rng.state = config->seed;

@@ -153,7 +153,7 @@ struct bw_mock {
     struct bw_sys *host;
     pthread_mutex_t lock;
     int pid; /* whose machine it is: a forked child has its memory, but not its threads */
-    uint64_t seed;
+    uint64_t seed, jitter;
     bool single_step;
     uint32_t threads;
     struct bw_mock_chip chip; /* of its GPUs */

@@ -27,6 +27,10 @@ struct bw_mock_config {
     uint32_t
         xgmi_engines; /* copy engines for links between GPUs, and with them the links, to try schedules on: as
                          if the chip had them; 0: the chip's own; at most BW_MOCK_XGMI_ENGINES_MAX */
+    uint64_t
+        jitter; /* 0: engines are as fast as they can be; else the seed of how slow each queue is, and of
+                   how long each of its packets is held up (most not at all, one in a while a millisecond).
+                   In single-step mode in virtual time: bw_mock_step returns 0 while all are held up. */
 };
 
 /* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENODEV: arch
@@ -54,9 +58,9 @@ int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_e
 void bw_mock_fault_clear(struct bw_sys *sys);
 
 /* From now on the machine appends to the file, which exists, a line for each ioctl (with its result and its
- * structure), doorbell, packet, kernel and named error: "12.345678901 gpu0 mec queue 1: DISPATCH_DIRECT 0x4 0x1
- * 0x1 0x21"; the time is the machine's clock in seconds. Several machines may share a file. -EALREADY: the
- * machine is traced. -errno of opening. */
+ * structure), doorbell, packet, kernel and named error: "12.345678901 gpu0 mec queue 1: DISPATCH_DIRECT 0x4
+ * 0x1 0x1 0x21"; the time is the machine's clock in seconds. Several machines may share a file. -EALREADY:
+ * the machine is traced. -errno of opening. */
 int bw_mock_trace(struct bw_sys *sys, const char *path, struct bw_err *err);
 
 /* Single-step mode: lets one engine do one thing: a packet, or some thousand instructions of a kernel, so

@@ -18,6 +18,13 @@
 enum {
     BLOCKED_NS_MIN = 20000,   /* a blocked queue looks at memory again after this, ... */
     BLOCKED_NS_MAX = 1000000, /* ... then ever more rarely: what the host writes cannot wake it */
+    /* Jitter: the slowest queue holds packets up for about the time that a kernel of a real graph takes; now
+     * and then any queue stands for longer than the others need for a whole replay. */
+    HELD_NS_MIN = 500,
+    HELD_OCTAVES = 8, /* the slowest is up to 2^8 times as slow */
+    HELD_LONG_NS = 1000000,
+    HELD_ONE_IN = 3,
+    HELD_LONG_ONE_IN = 400,
 };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
@@ -227,6 +234,34 @@ static enum bw_mock_queue_progress step_packet(struct bw_mock_queue *queue)
     }
 }
 
+/* How long the next packet is held up. */
+static uint64_t jitter_draw(struct bw_mock_queue *queue)
+{
+    struct bw_rng *rng = &queue->speed.rng;
+    if (!queue->speed.mean_ns) {
+        rng->state = bw_hash64(queue->machine->jitter) ^
+                     bw_hash64((uint64_t)queue->context->gpu->index << 32 | queue->id);
+        queue->speed.mean_ns = (uint64_t)HELD_NS_MIN << bw_rng_below(rng, HELD_OCTAVES + 1);
+    }
+    if (bw_rng_below(rng, HELD_LONG_ONE_IN) == 0)
+        return HELD_LONG_NS;
+    return bw_rng_below(rng, HELD_ONE_IN) ? 0 : bw_rng_below(rng, 2 * queue->speed.mean_ns);
+}
+
+/* False: single-step, and the packet is held up. */
+static bool jitter_passes(struct bw_mock_queue *queue)
+{
+    struct bw_mock *machine = queue->machine;
+    if (!queue->speed.drawn) {
+        uint64_t held_ns = jitter_draw(queue);
+        queue->speed.drawn = true;
+        queue->speed.until_ns = bw_mock_clock_ns(machine) + held_ns;
+        if (held_ns && !machine->single_step)
+            bw_mock_engine_delay(machine, held_ns);
+    }
+    return !machine->single_step || bw_mock_clock_ns(machine) >= queue->speed.until_ns;
+}
+
 enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
 {
     enum bw_mock_queue_progress progress;
@@ -244,6 +279,9 @@ enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
     if (!queue->again && atomic_load_explicit(&queue->machine->faults.count, memory_order_relaxed) &&
         !injection_passes(queue, &progress))
         return progress;
+    if (!queue->again && queue->machine->jitter && !jitter_passes(queue))
+        return BW_MOCK_QUEUE_BLOCKED;
+    queue->speed.drawn = false;
     progress = step_packet(queue);
     queue->again = progress == BW_MOCK_QUEUE_BLOCKED || progress == BW_MOCK_QUEUE_RUNNING;
     if (progress == BW_MOCK_QUEUE_MOVED) {

@@ -62,11 +62,17 @@ struct bw_mock_queue {
     uint32_t *packet; /* room for one */
     struct bw_mock_stream indirect;
     bool in_indirect;
-    uint64_t aql_start;            /* AQL: GPU clock when the packet began */
-    bool vendor_running;           /* AQL: the indirect buffer of a vendor packet is being executed */
-    bool wait_armed;               /* the request of a write-then-wait was sent */
-    uint32_t retries;              /* polls done of a bounded POLL_REGMEM */
-    bool again;                    /* the last step was at the same packet */
+    uint64_t aql_start;  /* AQL: GPU clock when the packet began */
+    bool vendor_running; /* AQL: the indirect buffer of a vendor packet is being executed */
+    bool wait_armed;     /* the request of a write-then-wait was sent */
+    uint32_t retries;    /* polls done of a bounded POLL_REGMEM */
+    bool again;          /* the last step was at the same packet */
+    struct {             /* with jitter */
+        struct bw_rng rng;
+        uint64_t mean_ns;  /* of what is held up */
+        uint64_t until_ns; /* single-step: the packet is held up until then */
+        bool drawn;        /* for the packet that the queue is at */
+    } speed;
     _Atomic bool hung;             /* by fault injection */
     uint32_t sh[BW_MOCK_SH_COUNT]; /* register state */
     uint32_t hdp_flush_done;       /* GPU_HDP_FLUSH_DONE as this queue sees it */

@@ -173,7 +173,44 @@ static void replays_in_flight_on_the_mock(void)
     machine_close(&machine);
 }
 
-BW_TEST_MAIN("hcq on the mock", {"replays_in_flight_on_the_mock", replays_in_flight_on_the_mock},
+/* Virtual time that a chain of copies takes on engines of that jitter. */
+static uint64_t chain_ns(uint64_t jitter)
+{
+    enum { LINKS = 200 };
+    struct machine machine;
+    struct bw_mock_config mock = {.cu_count = 2, .vram_bytes = 64 << 20, .jitter = jitter};
+    if (!machine_open_config(&machine, RIG_STEPPED, mock, 0))
+        return 0;
+    struct rig *rig = &machine.rig;
+    struct bw_graph *graph = rig_graph(rig);
+    struct bw_buffer *buffer = rig_buffer(rig, 0, (LINKS + 1) * 64, 0);
+    for (uint32_t i = 0; i < LINKS; i++)
+        BW_OK(bw_graph_copy(graph, rig->devices[0], (struct bw_range){buffer, 0, (i + 1) * 64, 64},
+                            (struct bw_range){buffer, 0, i * 64, 64}, &rig->err),
+              &rig->err);
+    struct bw_linked_graph *linked = rig_link(rig, graph);
+    uint64_t ticket = 0, begin_ns = machine.sys->ops->clock_ns(machine.sys);
+    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
+    BW_OK(bw_linked_graph_wait(linked, ticket, &rig->err), &rig->err);
+    uint64_t end_ns = machine.sys->ops->clock_ns(machine.sys);
+    bw_linked_graph_destroy(linked);
+    bw_buffer_destroy(buffer);
+    machine_close(&machine);
+    return end_ns - begin_ns;
+}
+
+static void jitter_makes_engines_slow_and_its_seed_how_slow(void)
+{
+    uint64_t fast_ns = chain_ns(0), one_ns = chain_ns(1), two_ns = chain_ns(2);
+    BW_TRUE(fast_ns > 0 && one_ns > fast_ns && two_ns > fast_ns);
+    BW_TRUE(one_ns != two_ns);
+    BW_EQ(chain_ns(1), one_ns);
+}
+
+BW_TEST_MAIN("hcq on the mock",
+             {"jitter_makes_engines_slow_and_its_seed_how_slow",
+              jitter_makes_engines_slow_and_its_seed_how_slow},
+             {"replays_in_flight_on_the_mock", replays_in_flight_on_the_mock},
              {"transfers_of_any_size_and_alignment", transfers_of_any_size_and_alignment},
              {"timelines_roll_over_on_two_gpus", timelines_roll_over_on_two_gpus},
              {"uncached_memory_is_the_hosts", uncached_memory_is_the_hosts},
