@@ -28,8 +28,8 @@ struct place {
 
 struct bw_plan {
     struct bw_device *device;
-    bool profile;
-    bool unified; /* the CPU reads and writes the arena itself */
+    bool profile, encode_only; /* as struct bw_plan_options has them */
+    bool unified;              /* the CPU reads and writes the arena itself */
     struct bw_schedule *schedule;
     struct bw_tensor_buffer *tensors; /* copies of the graph's rows: it may be gone when the plan runs */
     struct bw_compile_job *jobs;
@@ -405,7 +405,7 @@ static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_
     start = seconds();
     if (!rc)
         rc = place_buffers(plan, g, err);
-    bool runs = !options || !options->encode_only;
+    bool runs = !plan->encode_only;
     if (!rc && runs)
         rc = upload_constants(plan, err);
     if (!rc)
@@ -429,6 +429,7 @@ int bw_plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw
         return bw_fail(err, -ENOMEM, "plan", "new plan");
     plan->device = device;
     plan->profile = options && options->profile;
+    plan->encode_only = options && options->encode_only;
     plan->unified = !strcmp(bw_device_info(device)->driver, "host");
     int rc = plan_build(plan, g, outputs, output_count, options, err);
     if (rc) {
