@@ -25,8 +25,9 @@ struct bw_bench_options {
     uint32_t warm_up, iterations; /* iterations: at least 1 */
     const char *type;             /* NULL: float */
     const char *reduction, *strategy, *transport; /* NULL: sum, what is fastest, the type itself */
-    const char *model; /* topology for mock GPUs, a preset or a file; NULL: what fits */
-    const char *plot;  /* file for the matrix of pairs, NULL: none */
+    const char *model;   /* topology for mock GPUs, a preset or a file; NULL: what fits */
+    const char *plot;    /* file for the matrix of pairs, NULL: none */
+    const char *profile; /* file for a trace, NULL: none */
     FILE *text;
 };
 

@@ -304,7 +304,7 @@ static int way_run(struct bench *bench, uint64_t size_bytes, bool in_place, stru
 {
     struct bw_bench_linked linked;
     *figures = (struct figures){0};
-    int rc = bw_bench_link(&bench->group, bench->collective, size_bytes, in_place, &linked, err);
+    int rc = bw_bench_link(&bench->group, bench->collective, size_bytes, in_place, NULL, &linked, err);
     if (!rc)
         rc = data_check(bench, linked.graph, size_bytes, in_place, &figures->wrong, err);
     if (!rc)
@@ -485,6 +485,9 @@ static int bench_run(struct bench *bench, struct bw_err *err)
     rc = model_report(bench, err);
     if (!rc)
         rc = matrix_report(bench, err);
+    if (!rc && bench->options->profile)
+        rc = bw_bench_profile(&bench->group, bench->collective, bench->last_bytes, bench->options,
+                              bench->root, err);
     if (!rc && bench->wrong)
         rc = bw_fail(err, -EBADMSG, "bench", "%llu elements are wrong", (unsigned long long)bench->wrong);
     return rc;

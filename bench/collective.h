@@ -45,13 +45,14 @@ struct bw_bench_collective {
                       const char *memory);
 };
 
-/* A collective of one size, linked. */
+/* A collective of one size, linked. how: NULL as by default. */
 struct bw_bench_linked {
     struct bw_collective *made;
     struct bw_linked_graph *graph;
 };
 int bw_bench_link(const struct bw_bench_group *group, const struct bw_bench_collective *collective,
-                  uint64_t size_bytes, bool in_place, struct bw_bench_linked *linked, struct bw_err *err);
+                  uint64_t size_bytes, bool in_place, const struct bw_link_options *how,
+                  struct bw_bench_linked *linked, struct bw_err *err);
 void bw_bench_unlink(struct bw_bench_linked *linked);
 
 int bw_bench_collective_run(const struct bw_bench_options *options,
@@ -72,6 +73,11 @@ void bw_bench_matrix_print(const struct bw_bench_group *group, uint64_t size_byt
                            FILE *text);
 int bw_bench_matrix_plot(const struct bw_bench_group *group, uint64_t size_bytes, const double *gb_per_s,
                          const char *path, struct bw_err *err);
+
+/* profile.c: a trace of some replays of that size, and what it says, for the document and in the text. */
+int bw_bench_profile(const struct bw_bench_group *group, const struct bw_bench_collective *collective,
+                     uint64_t size_bytes, const struct bw_bench_options *options, struct cJSON *document,
+                     struct bw_err *err);
 
 /* model.c: takes the topology that options->model names, or the preset that fits, where all ranks are mock
  * GPUs of one machine; else the group has none. */

@@ -36,7 +36,7 @@ static double kernel_seconds(struct bw_plan *plan)
     uint32_t count = bw_linked_graph_profile(bw_plan_linked(plan), calls, CALLS_MAX);
     double seconds = 0;
     for (uint32_t i = 0; i < count && i < CALLS_MAX; i++)
-        if (strcmp(calls[i].name, "copy") != 0)
+        if (!calls[i].copy)
             seconds += (double)(calls[i].end_ns - calls[i].begin_ns) * 1e-9;
     return seconds;
 }

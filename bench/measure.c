@@ -37,7 +37,7 @@ double bw_bench_median(double *values, uint32_t count)
 }
 
 static int graph_link(const struct bw_bench_group *group, uint64_t size_bytes, bool in_place,
-                      struct bw_bench_linked *linked, struct bw_err *err)
+                      const struct bw_link_options *how, struct bw_bench_linked *linked, struct bw_err *err)
 {
     struct bw_range send[BW_BENCH_RANKS_MAX], receive[BW_BENCH_RANKS_MAX];
     struct bw_graph *graph;
@@ -51,13 +51,14 @@ static int graph_link(const struct bw_bench_group *group, uint64_t size_bytes, b
     if (linked->made) /* nothing is to be moved when there are no elements */
         rc = bw_collective_add(linked->made, graph, send, receive, err);
     if (!rc)
-        rc = bw_graph_link(graph, NULL, &linked->graph, err);
+        rc = bw_graph_link(graph, how, &linked->graph, err);
     bw_graph_destroy(graph);
     return rc;
 }
 
 int bw_bench_link(const struct bw_bench_group *group, const struct bw_bench_collective *collective,
-                  uint64_t size_bytes, bool in_place, struct bw_bench_linked *linked, struct bw_err *err)
+                  uint64_t size_bytes, bool in_place, const struct bw_link_options *how,
+                  struct bw_bench_linked *linked, struct bw_err *err)
 {
     struct bw_collective_options options = {.size = sizeof options,
                                             .kind = collective->kind,
@@ -72,7 +73,7 @@ int bw_bench_link(const struct bw_bench_group *group, const struct bw_bench_coll
     int rc = options.count
                  ? bw_collective_create(group->devices, group->rank_count, &options, &linked->made, err)
                  : 0;
-    return rc ? rc : graph_link(group, size_bytes, in_place, linked, err);
+    return rc ? rc : graph_link(group, size_bytes, in_place, how, linked, err);
 }
 
 void bw_bench_unlink(struct bw_bench_linked *linked)

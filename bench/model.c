@@ -127,7 +127,7 @@ static int run_record(const struct bw_bench_group *group, const struct bw_bench_
 {
     struct bw_sys *sys = machine_of(group);
     struct bw_bench_linked linked;
-    int rc = bw_bench_link(group, collective, size_bytes, false, &linked, err);
+    int rc = bw_bench_link(group, collective, size_bytes, false, NULL, &linked, err);
     if (!rc)
         rc = bw_bench_replay_once(linked.graph, err); /* what is made at first use is no part of it */
     if (!rc)

@@ -123,6 +123,7 @@ static void call_make(struct maker *maker, const struct bw_operation *operation,
     const struct bw_plan_queue *queue = &maker->plan->queues.data[operation->queue];
     *profile = (struct bw_call_profile){.name = "copy",
                                         .device = device_name(maker, queue->hcq->owner),
+                                        .device_number = queue->hcq->owner->index,
                                         .queue_label = queue_label(maker, operation->queue),
                                         .queue = queue->hcq->number,
                                         .call = operation->call,

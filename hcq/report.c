@@ -15,7 +15,8 @@ struct report {
 struct reporter {
     struct report *report;
     struct bw_tracks tracks;
-    uint64_t *ends;         /* by profile: the last end of its and earlier ones' calls */
+    const struct bw_call_profile *
+        *lasts;             /* by profile: of its and earlier ones' calls the one that ended last */
     uint32_t *last_profile; /* by track: 1 + of the call before, 0: none */
     BW_VEC(struct bw_profile_gap) gaps;
 };
@@ -133,9 +134,10 @@ static void cause_among_replays(const struct reporter *reporter, uint32_t number
         gap->waited = NULL;
         latest_ns = host_ns;
     }
-    if (number && reporter->ends[number - 1] > latest_ns && reporter->ends[number - 1] <= gap->end_ns) {
+    const struct bw_call_profile *last = number ? reporter->lasts[number - 1] : NULL;
+    if (last && last->end_ns > latest_ns && last->end_ns <= gap->end_ns) {
         gap->cause = BW_PROFILE_CAUSE_EARLIER;
-        gap->waited = NULL;
+        gap->waited = last;
     }
 }
 
@@ -171,7 +173,7 @@ static int queue_make(struct reporter *reporter, uint32_t number, struct bw_prof
     const struct bw_track *track = &tracks->tracks.data[number];
     uint64_t end_ns = tracks->begin_ns;
     int rc = 0;
-    *queue = (struct bw_profile_queue){tracks->devices.data[track->device], track->label, track->number,
+    *queue = (struct bw_profile_queue){tracks->devices.data[track->device].name, track->label, track->number,
                                        track->entry_count, 0};
     for (uint32_t i = 0; i < track->entry_count && !rc; i++) {
         const struct bw_track_entry *entry = &tracks->entries[track->entry_begin + i];
@@ -218,20 +220,21 @@ static int queues_make(struct reporter *reporter)
 
 /* ---- the whole ---- */
 
-static int ends_find(struct reporter *reporter)
+static int lasts_find(struct reporter *reporter)
 {
     const struct bw_tracks *tracks = &reporter->tracks;
-    reporter->ends = calloc(tracks->profile_count + 1, sizeof *reporter->ends);
+    reporter->lasts = calloc(tracks->profile_count + 1, sizeof *reporter->lasts);
     reporter->last_profile = calloc(tracks->tracks.count + 1, sizeof *reporter->last_profile);
-    if (!reporter->ends || !reporter->last_profile)
+    if (!reporter->lasts || !reporter->last_profile)
         return -ENOMEM;
     for (uint32_t i = 0; i < tracks->profile_count; i++) {
         const struct bw_profile *profile = tracks->profiles[i];
-        reporter->ends[i] = i ? reporter->ends[i - 1] : 0;
+        const struct bw_call_profile *last = i ? reporter->lasts[i - 1] : NULL;
         for (uint32_t k = 0; k < profile->call_count; k++) {
-            if (profile->calls[k].end_ns > reporter->ends[i])
-                reporter->ends[i] = profile->calls[k].end_ns;
+            if (!last || profile->calls[k].end_ns > last->end_ns)
+                last = &profile->calls[k];
         }
+        reporter->lasts[i] = last;
     }
     return 0;
 }
@@ -243,7 +246,7 @@ static int report_fill(struct reporter *reporter)
     report->end_ns = reporter->tracks.end_ns;
     int rc = kernels_make(reporter);
     if (!rc)
-        rc = ends_find(reporter);
+        rc = lasts_find(reporter);
     if (!rc)
         rc = queues_make(reporter);
     if (rc)
@@ -265,7 +268,7 @@ int bw_profile_report_make(const struct bw_profile *const *profiles, uint32_t co
         rc = report_fill(&reporter);
     bw_tracks_free(&reporter.tracks);
     bw_vec_free(&reporter.gaps);
-    free(reporter.ends);
+    free(reporter.lasts);
     free(reporter.last_profile);
     if (rc) {
         bw_profile_report_destroy(reporter.report ? &reporter.report->report : NULL);

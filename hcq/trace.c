@@ -345,7 +345,8 @@ static void names_print(struct tracer *tracer)
 {
     const struct bw_tracks *tracks = &tracer->tracks;
     for (uint32_t i = 0; i <= tracks->devices.count; i++) {
-        metadata_print(tracer, HOST_PID + i, 0, "process_name", i ? tracks->devices.data[i - 1] : "host", 0);
+        metadata_print(tracer, HOST_PID + i, 0, "process_name", i ? tracks->devices.data[i - 1].name : "host",
+                       0);
         metadata_print(tracer, HOST_PID + i, 0, "process_sort_index", NULL, i);
     }
     for (size_t i = 0; i < tracer->lanes.count; i++) {

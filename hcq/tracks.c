@@ -24,19 +24,21 @@ static int entry_compare(const void *left, const void *right)
     return (a->position > b->position) - (a->position < b->position);
 }
 
-static int device_find(struct bw_tracks *tracks, const char *name, uint32_t *number)
+static int device_find(struct bw_tracks *tracks, const struct bw_call_profile *call, uint32_t *number)
 {
     for (*number = 0; *number < tracks->devices.count; (*number)++) {
-        if (strcmp(tracks->devices.data[*number], name) == 0)
+        const struct bw_track_device *device = &tracks->devices.data[*number];
+        if (device->number == call->device_number && strcmp(device->name, call->device) == 0)
             return 0;
     }
-    return bw_vec_push(&tracks->devices, name);
+    struct bw_track_device fresh = {call->device, call->device_number};
+    return bw_vec_push(&tracks->devices, fresh);
 }
 
 static int track_find(struct bw_tracks *tracks, const struct bw_call_profile *call, uint32_t *number)
 {
     uint32_t device;
-    int rc = device_find(tracks, call->device, &device);
+    int rc = device_find(tracks, call, &device);
     for (*number = 0; *number < tracks->tracks.count && !rc; (*number)++) {
         const struct bw_track *track = &tracks->tracks.data[*number];
         if (track->device == device && track->number == call->queue)

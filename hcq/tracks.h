@@ -13,6 +13,11 @@ struct bw_track_entry {
     uint32_t position; /* among all calls of all profiles */
 };
 
+struct bw_track_device {
+    const char *name;
+    uint32_t number; /* in its context */
+};
+
 /* A queue. */
 struct bw_track {
     const char *label;
@@ -23,7 +28,7 @@ struct bw_track {
 struct bw_tracks {
     const struct bw_profile **profiles; /* by when they were called for */
     uint32_t profile_count;
-    BW_VEC(const char *) devices; /* names, in order of first use */
+    BW_VEC(struct bw_track_device) devices; /* in order of first use */
     BW_VEC(struct bw_track) tracks;
     struct bw_track_entry *entries; /* by track, then by begin */
     uint32_t entry_count;

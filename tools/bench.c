@@ -97,9 +97,10 @@ static uint64_t size_take(struct bw_args *args)
 
 static void option_take(struct bw_args *args, struct request *request)
 {
-    static const char *const known[] = {
-        "--devices", "-g", "-b",         "-e",          "-f",      "-i",     "-w",      "-n",
-        "-d",        "-o", "--strategy", "--transport", "--model", "--plot", "--nodes", "--repeats"};
+    static const char *const known[] = {"--devices",  "-g",          "-b",      "-e",     "-f",
+                                        "-i",         "-w",          "-n",      "-d",     "-o",
+                                        "--strategy", "--transport", "--model", "--plot", "--profile",
+                                        "--nodes",    "--repeats"};
     struct bw_bench_options *how = &request->how;
     if (bw_args_is(args, "--devices"))
         request->devices = bw_args_value(args);
@@ -129,6 +130,8 @@ static void option_take(struct bw_args *args, struct request *request)
         how->model = bw_args_value(args);
     else if (bw_args_is(args, "--plot"))
         how->plot = bw_args_output(args);
+    else if (bw_args_is(args, "--profile"))
+        how->profile = bw_args_output(args);
     else if (bw_args_is(args, "--nodes"))
         how->nodes = bw_args_count(args, 1, NODES_MAX);
     else if (bw_args_is(args, "--repeats"))

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include <bellwire/device.h>
-#include <bellwire/profile.h>
 
 #include "base/number.h"
+#include "tools/profile.h"
 #include "tools/progress.h"
 #include "tools/tool.h"
 
@@ -166,6 +166,13 @@ static void outputs_free(struct bw_run *run)
         bw_value_free(&run->outputs[i]);
 }
 
+static int profile_take(struct bw_run *run, struct bw_err *err)
+{
+    const struct bw_profile *const *profiles;
+    uint32_t count = bw_model_profiles(run->model, &profiles);
+    return bw_tool_profile_take(profiles, count, run->profile, &run->profile_report, err);
+}
+
 static int execute(struct bw_run *run)
 {
     struct bw_err err = {0};
@@ -185,7 +192,7 @@ static int execute(struct bw_run *run)
     if (!rc)
         rc = bw_run_outputs_write(run, &err);
     if (!rc && run->profile)
-        rc = bw_run_profile_take(run, &err);
+        rc = profile_take(run, &err);
     return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
 }
 

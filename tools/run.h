@@ -10,7 +10,6 @@
 #include "base/vec.h"
 
 struct bw_profile_report;
-struct cJSON;
 
 /* NAME=TEXT of the command line; NAME may be "@N". */
 struct bw_run_binding {
@@ -77,10 +76,5 @@ int bw_run_expect(struct bw_run *run);
 /* run_outputs.c */
 int bw_run_outputs_write(struct bw_run *run, struct bw_err *err);
 void bw_run_report(const struct bw_run *run);
-
-/* run_profile.c: writes the trace and keeps the report, which the others print. */
-int bw_run_profile_take(struct bw_run *run, struct bw_err *err);
-void bw_run_profile_print(const struct bw_run *run);
-void bw_run_profile_json(const struct bw_run *run, struct cJSON *document);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "compiler/io_npy.h"
 #include "tools/print.h"
+#include "tools/profile.h"
 #include "tools/run.h"
 #include "tools/tool.h"
 
@@ -172,7 +173,7 @@ static void report_json(const struct bw_run *run, const struct bw_model_stats *s
         cJSON_AddNumberToObject(document, "wave_instructions", (double)mock.wave_instructions);
     seconds_json(run, stats, cJSON_AddObjectToObject(document, "seconds"));
     if (run->profile_report)
-        bw_run_profile_json(run, document);
+        bw_tool_profile_json(run->profile_report, document);
     bw_tool_print_json(document);
 }
 
@@ -226,7 +227,7 @@ static void report_text(const struct bw_run *run, const struct bw_model_stats *s
         bw_print(stdout, ", fastest of %u runs %.3f", run->repeat, run->run_seconds_min);
     bw_print(stdout, "\n");
     if (run->profile_report)
-        bw_run_profile_print(run);
+        bw_tool_profile_print(run->profile_report, stdout, "");
 }
 
 void bw_run_report(const struct bw_run *run)

@@ -126,9 +126,11 @@ int bw_linked_graph_wait(struct bw_linked_graph *linked, uint64_t ticket, struct
  * memory. Where kernels of a queue overlap, one "begins" when those before it have ended. */
 struct bw_call_profile {
     const char *name; /* kernel name, or "copy"; lives as long as the linked graph, or the profile */
-    const char *device, *queue_label; /* "compute queue 2", "copy queue 1 (XGMI)" */
-    uint32_t queue;                   /* number among the device's queues: compute queues, then copy queues */
-    uint32_t call; /* number in the graph; launches of no groups and empty copies have none */
+    const char *device;
+    uint32_t device_number;  /* in its context: names need not differ */
+    const char *queue_label; /* "compute queue 2", "copy queue 1 (XGMI)" */
+    uint32_t queue;          /* number among the device's queues: compute queues, then copy queues */
+    uint32_t call;           /* number in the graph; launches of no groups and empty copies have none */
     bool copy;
     const char *source, *target; /* of a copy: whose memory, "host" or a device's name; else NULL */
     /* Of the ranges that the call may touch: what it touches may be less. */

@@ -87,7 +87,7 @@ struct bw_profile_gap {
     const struct bw_profile *profile; /* of the call that came after it */
     const struct bw_call_profile *call;
     enum bw_profile_cause cause;
-    const struct bw_call_profile *waited; /* CALL, HOST: that one; else NULL */
+    const struct bw_call_profile *waited; /* CALL, HOST: that one; EARLIER: its last; else NULL */
 };
 
 struct bw_profile_report {

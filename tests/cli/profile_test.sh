@@ -25,7 +25,7 @@ traced '^9 calls, 1 replays, [0-9]+ flows, [0-9]+ counters, 2 processes, 3 threa
 says '  copy host -> mockkfd\+amd:0@gfx1100$'
 says '  copy mockkfd\+amd:0@gfx1100 -> host$'
 says ' 2  copy queue 0, mockkfd\+amd:0@gfx1100$'
-says 'copy queue 0, .*, before copy: waited for kernel map_10_[0-9a-f]+ on compute queue 0, mockkfd\+amd:0@gfx1100$'
+says 'copy queue 0, .*, before copy mockkfd[^ ]+ -> host: waited for kernel map_10_[0-9a-f]+ on compute queue 0, mockkfd\+amd:0@gfx1100$'
 for key in bytes_read bytes_written flops gb_per_s gflops ticket; do
   grep -q "\"$key\":[0-9]" "$work/trace" || complain "$last" "$key" "$(head -c 2000 "$work/trace")"
 done
@@ -40,6 +40,18 @@ says '"gap_count": *[1-9]'
 says '"cause": *"replay"'
 flops=$(grep -o '"name":"fold_8x16x16_by_3x3x3[^}]*"flops":[0-9]*' "$work/trace" | grep -o '[0-9]*$')
 [ "${flops:-0}" -ge 110592 ] && [ "$flops" -lt 120000 ] || complain "$last" "2 * 55296 flops and a little" "$flops"
+
+# Many devices: a process each, and replays in flight.
+check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*3,cu=2,vram=64M' -b 64K -e 64K -n 1 --profile "$work/trace"
+traced '^27 calls, 3 replays, [0-9]+ flows, [0-9]+ counters, 4 processes, [0-9]+ threads$'
+says '^# +[0-9.]+ +[0-9.]+% +3 +0.000 +[0-9.]+  copy mockkfd\+amd:0@gfx1100\*3,cu=2,vram=64M -> mockkfd\+amd:1@gfx1100'
+says '^# +[0-9.]+ +[0-9.]+% +[0-9]+  copy queue [01], mockkfd'
+check 0 '' bench allreduce --devices host:0,host:1 -b 4K -e 4K -n 1 --profile "$work/trace" --json
+is_json
+says '"profile": *\{'
+traced ' 3 replays, .* 3 processes'
+check 1 'none/trace' bench all2all -b 64 -e 64 -n 1 --profile "$work/none/trace"
+check 2 'gemm has no --profile' bench gemm --profile "$work/trace"
 
 # Without a device nothing is stamped; without --profile nothing is said.
 check 0 '' run "$digits" --evaluator --profile "$work/trace"

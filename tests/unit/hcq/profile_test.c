@@ -100,7 +100,7 @@ static int take_refused(struct rig *rig, struct bw_linked_graph *linked, uint64_
 
 static bool same_queue(const struct bw_call_profile *a, const struct bw_call_profile *b)
 {
-    return strcmp(a->device, b->device) == 0 && a->queue == b->queue;
+    return a->device_number == b->device_number && a->queue == b->queue;
 }
 
 /* Of two devices each may be off by the error. */
@@ -118,7 +118,7 @@ static void times_are_in_order(const struct bw_profile *profile)
         const struct bw_profile_dependency *dependency = &profile->dependencies[i];
         const struct bw_call_profile *consumer = &profile->calls[dependency->consumer],
                                      *producer = &profile->calls[dependency->producer];
-        bool one_clock = strcmp(consumer->device, producer->device) == 0;
+        bool one_clock = consumer->device_number == producer->device_number;
         uint64_t slack_ns = one_clock ? 0 : 2 * profile->clock_error_ns;
         BW_TRUE(consumer->begin_ns + slack_ns >= producer->end_ns);
         BW_EQ(dependency->order == BW_PROFILE_ORDER_QUEUE, same_queue(consumer, producer));
@@ -400,6 +400,75 @@ static void engines_of_links_are_named(void)
     bw_ctx_destroy(ctx);
 }
 
+/* Names need not differ: two of these are both "null". */
+static void devices_are_told_apart(void)
+{
+    static const char *const on_nulls[] = {"null", "null", NULL};
+    struct rig rig;
+    struct ring ring;
+    struct bw_profile_report *report = NULL;
+    if (!rig_open(&rig, NULL, on_nulls))
+        return;
+    ring_open(&ring, &rig);
+    struct bw_linked_graph *linked = ring_link(&ring);
+    struct bw_profile *profile = take(&rig, linked, replay(&rig, linked));
+    if (profile) {
+        BW_STR(profile->calls[0].device, profile->calls[1].device);
+        BW_TRUE(profile->calls[0].device_number != profile->calls[1].device_number);
+        BW_OK(bw_profile_report_make((const struct bw_profile *const[]){profile}, 1, &report, &rig.err),
+              &rig.err);
+        BW_EQ(report->queue_count, 4);
+    }
+    bw_profile_report_destroy(report);
+    bw_profile_destroy(profile);
+    bw_linked_graph_destroy(linked);
+    ring_close(&ring);
+    rig_close(&rig);
+}
+
+static void disks_are_devices_like_others(void)
+{
+    static const char path[] = "profile_test.bin";
+    struct bw_ctx *ctx;
+    struct bw_device *disk = NULL, *host = NULL;
+    struct bw_buffer *file = NULL, *memory = NULL;
+    struct bw_graph *graph = NULL;
+    struct bw_linked_graph *linked = NULL;
+    struct bw_profile *profile = NULL;
+    struct bw_err err = {0};
+    char bytes[BYTES] = "disk";
+    uint64_t ticket;
+    FILE *made = fopen(path, "w");
+    if (!BW_TRUE(made && fwrite(bytes, BYTES, 1, made) == 1 && fclose(made) == 0))
+        return;
+    BW_OK(bw_ctx_create(NULL, &ctx, &err), &err);
+    if (BW_OK(bw_device_open(ctx, "host:0", &host, &err), &err) &&
+        BW_OK(bw_device_open(ctx, "disk:profile_test.bin", &disk, &err), &err)) {
+        BW_OK(bw_buffer_file(disk, 0, BYTES, &file, &err), &err);
+        BW_OK(bw_buffer_create(host, BYTES, 0, &memory, &err), &err);
+        BW_OK(bw_graph_create(ctx, &graph, &err), &err);
+        BW_OK(bw_graph_copy(graph, disk, range_all(memory), range_all(file), &err), &err);
+        BW_OK(bw_graph_link(graph, &profiled, &linked, &err), &err);
+        bw_graph_destroy(graph);
+        BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &err), &err);
+        if (BW_OK(bw_linked_graph_profile_take(linked, ticket, &profile, &err), &err)) {
+            times_are_in_order(profile);
+            BW_STR(profile->calls[0].device, "disk:profile_test.bin");
+            BW_STR(profile->calls[0].source, "disk:profile_test.bin");
+            BW_STR(profile->calls[0].target, "host:0");
+            BW_EQ(profile->calls[0].bytes_written, BYTES);
+        }
+        bw_profile_destroy(profile);
+        bw_linked_graph_destroy(linked);
+        bw_buffer_destroy(file);
+        bw_buffer_destroy(memory);
+    }
+    bw_device_close(disk);
+    bw_device_close(host);
+    bw_ctx_destroy(ctx);
+    remove(path);
+}
+
 /* Kernels 0 -> 1 and 0 -> 2 -> 3 on two queues, then 4 after 1 and 3: what keeps each behind the others. */
 static void dependencies_say_who_waits(bool device_wait)
 {
@@ -614,6 +683,8 @@ BW_TEST_MAIN("profile", {"consumers_begin_after_producers", consumers_begin_afte
              {"lost_replays_have_none", lost_replays_have_none},
              {"calls_say_what_they_moved", calls_say_what_they_moved},
              {"engines_of_links_are_named", engines_of_links_are_named},
+             {"devices_are_told_apart", devices_are_told_apart},
+             {"disks_are_devices_like_others", disks_are_devices_like_others},
              {"dependencies_by_devices_and_by_the_host", dependencies_by_devices_and_by_the_host},
              {"without_profile_packets_are_the_same", without_profile_packets_are_the_same},
              {"traces_of_many_replays", traces_of_many_replays})

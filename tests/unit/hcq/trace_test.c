@@ -146,7 +146,7 @@ static void gaps_are_named(void)
         {&one.calls[4], &one.calls[3], BW_PROFILE_CAUSE_HOST, 4000},
         {&two.calls[0], NULL, BW_PROFILE_CAUSE_INSTANCE, 2500},
         {&three.calls[0], NULL, BW_PROFILE_CAUSE_REPLAY, 2500},
-        {&four.calls[0], NULL, BW_PROFILE_CAUSE_EARLIER, 11600},
+        {&four.calls[0], &three.calls[0], BW_PROFILE_CAUSE_EARLIER, 11600},
     };
     BW_EQ(report->gap_count, BW_COUNT_OF(expected));
     for (size_t i = 0; i < BW_COUNT_OF(expected); i++) {

@@ -1,30 +1,26 @@
-/* --profile: the trace's file, and where the time went as tables or JSON. */
+/* Profiles: the trace's file, and where the time went as tables or JSON. See tools/profile.h. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <bellwire/profile.h>
-
 #include "compiler/io.h"
 #include "tools/print.h"
-#include "tools/run.h"
-#include "tools/tool.h"
+#include "tools/profile.h"
 
 enum { GAPS_SHOWN = 10 };
 
-int bw_run_profile_take(struct bw_run *run, struct bw_err *err)
+int bw_tool_profile_take(const struct bw_profile *const *profiles, uint32_t count, const char *path,
+                         struct bw_profile_report **report, struct bw_err *err)
 {
-    const struct bw_profile *const *profiles;
-    uint32_t count = bw_model_profiles(run->model, &profiles);
     char *text = NULL;
     uint64_t size_bytes = 0;
     int rc = bw_profile_trace(profiles, count, &text, &size_bytes, err);
     const struct bw_file_piece piece = {text, size_bytes};
     if (!rc)
-        rc = bw_file_write(run->profile, &piece, 1, err);
+        rc = bw_file_write(path, &piece, 1, err);
     if (!rc)
-        rc = bw_profile_report_make(profiles, count, &run->profile_report, err);
+        rc = bw_profile_report_make(profiles, count, report, err);
     free(text);
     return rc;
 }
@@ -47,85 +43,91 @@ static double rate(double amount, uint64_t time_ns)
 
 /* ---- for people ---- */
 
-static void kernels_print(const struct bw_profile_report *report)
+static void kernels_print(const struct bw_profile_report *report, FILE *out, const char *prefix)
 {
-    bw_print(stdout, "%12s %6s %7s %9s %9s  %s\n", "time us", "share", "calls", "GFLOPS", "GB/s", "kernel");
+    bw_print(out, "%s%12s %6s %7s %9s %9s  %s\n", prefix, "time us", "share", "calls", "GFLOPS", "GB/s",
+             "kernel");
     for (uint32_t i = 0; i < report->kernel_count; i++) {
         const struct bw_profile_kernel *kernel = &report->kernels[i];
-        bw_print(stdout, "%12.3f %5.1f%% %7" PRIu64 " %9.3f %9.3f  %s\n", microseconds(kernel->time_ns),
-                 100 * share(kernel->time_ns, report->time_ns), kernel->calls,
+        bw_print(out, "%s%12.3f %5.1f%% %7" PRIu64 " %9.3f %9.3f  %s\n", prefix,
+                 microseconds(kernel->time_ns), 100 * share(kernel->time_ns, report->time_ns), kernel->calls,
                  rate(kernel->flops, kernel->time_ns), rate((double)kernel->bytes, kernel->time_ns),
                  kernel->name);
     }
 }
 
-static void queues_print(const struct bw_profile_report *report)
+static void queues_print(const struct bw_profile_report *report, FILE *out, const char *prefix)
 {
     uint64_t span_ns = report->end_ns - report->begin_ns;
-    bw_print(stdout, "%12s %6s %7s  of %.3f us, queue\n", "busy us", "share", "calls", microseconds(span_ns));
+    bw_print(out, "%s%12s %6s %7s  of %.3f us, queue\n", prefix, "busy us", "share", "calls",
+             microseconds(span_ns));
     for (uint32_t i = 0; i < report->queue_count; i++) {
         const struct bw_profile_queue *queue = &report->queues[i];
-        bw_print(stdout, "%12.3f %5.1f%% %7u  %s, %s\n", microseconds(queue->busy_ns),
+        bw_print(out, "%s%12.3f %5.1f%% %7u  %s, %s\n", prefix, microseconds(queue->busy_ns),
                  100 * share(queue->busy_ns, span_ns), queue->calls, queue->label, queue->device);
     }
 }
 
-static const char *call_noun(const struct bw_call_profile *call)
+static void call_print(FILE *out, const struct bw_call_profile *call)
 {
-    return call->copy ? "" : "kernel ";
+    if (call->copy)
+        bw_print(out, "copy %s -> %s", call->source, call->target);
+    else
+        bw_print(out, "kernel %s", call->name);
 }
 
-static void cause_print(const struct bw_profile_gap *gap)
+static void cause_print(const struct bw_profile_gap *gap, FILE *out)
 {
-    const struct bw_call_profile *waited = gap->waited;
     switch (gap->cause) {
     case BW_PROFILE_CAUSE_CALL:
-        bw_print(stdout, "%s%s on %s, %s", call_noun(waited), waited->name, waited->queue_label,
-                 waited->device);
         break;
     case BW_PROFILE_CAUSE_HOST:
-        bw_print(stdout, "the host, which waited for %s%s on %s, %s", call_noun(waited), waited->name,
-                 waited->queue_label, waited->device);
-        break;
-    case BW_PROFILE_CAUSE_REPLAY:
-        bw_print(stdout, "the host, which submitted replay %" PRIu64 " of graph %" PRIu64,
-                 gap->profile->ticket, gap->profile->graph);
-        break;
-    case BW_PROFILE_CAUSE_INSTANCE:
-        bw_print(stdout, "a free instance of graph %" PRIu64, gap->profile->graph);
+        bw_print(out, "the host, which waited for ");
         break;
     case BW_PROFILE_CAUSE_EARLIER:
-        bw_print(stdout, "earlier replays on other queues");
+        bw_print(out, "an earlier replay's ");
+        break;
+    case BW_PROFILE_CAUSE_REPLAY:
+        bw_print(out, "the host, which submitted replay %" PRIu64 " of graph %" PRIu64, gap->profile->ticket,
+                 gap->profile->graph);
+        break;
+    case BW_PROFILE_CAUSE_INSTANCE:
+        bw_print(out, "a free instance of graph %" PRIu64, gap->profile->graph);
         break;
     case BW_PROFILE_CAUSE_START:
-        bw_print(stdout, "its own start");
+        bw_print(out, "its own start");
         break;
+    }
+    if (gap->waited) {
+        call_print(out, gap->waited);
+        bw_print(out, " on %s, %s", gap->waited->queue_label, gap->waited->device);
     }
 }
 
-static void gaps_print(const struct bw_profile_report *report)
+static void gaps_print(const struct bw_profile_report *report, FILE *out, const char *prefix)
 {
     uint32_t shown = report->gap_count < GAPS_SHOWN ? report->gap_count : GAPS_SHOWN;
     if (shown)
-        bw_print(stdout, "%12s  the longest %u of %u: where, before what, waited for what\n", "idle us",
-                 shown, report->gap_count);
+        bw_print(out, "%s%12s  the longest %u of %u: where, before what, waited for what\n", prefix,
+                 "idle us", shown, report->gap_count);
     for (uint32_t i = 0; i < shown; i++) {
         const struct bw_profile_gap *gap = &report->gaps[i];
-        bw_print(stdout, "%12.3f  %s, %s, before %s%s: waited for ",
-                 microseconds(gap->end_ns - gap->begin_ns), gap->call->queue_label, gap->call->device,
-                 call_noun(gap->call), gap->call->name);
-        cause_print(gap);
-        bw_print(stdout, "\n");
+        bw_print(out, "%s%12.3f  %s, %s, before ", prefix, microseconds(gap->end_ns - gap->begin_ns),
+                 gap->call->queue_label, gap->call->device);
+        call_print(out, gap->call);
+        bw_print(out, ": waited for ");
+        cause_print(gap, out);
+        bw_print(out, "\n");
     }
 }
 
-void bw_run_profile_print(const struct bw_run *run)
+void bw_tool_profile_print(const struct bw_profile_report *report, FILE *out, const char *prefix)
 {
-    if (run->profile_report->kernel_count == 0) /* the evaluator's */
+    if (report->kernel_count == 0)
         return;
-    kernels_print(run->profile_report);
-    queues_print(run->profile_report);
-    gaps_print(run->profile_report);
+    kernels_print(report, out, prefix);
+    queues_print(report, out, prefix);
+    gaps_print(report, out, prefix);
 }
 
 /* ---- JSON ---- */
@@ -188,9 +190,8 @@ static void gaps_json(const struct bw_profile_report *report, cJSON *rows)
     }
 }
 
-void bw_run_profile_json(const struct bw_run *run, cJSON *document)
+void bw_tool_profile_json(const struct bw_profile_report *report, cJSON *document)
 {
-    const struct bw_profile_report *report = run->profile_report;
     cJSON *object = cJSON_AddObjectToObject(document, "profile");
     cJSON_AddNumberToObject(object, "span_ns", (double)(report->end_ns - report->begin_ns));
     cJSON_AddNumberToObject(object, "time_ns", (double)report->time_ns);
