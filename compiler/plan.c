@@ -390,7 +390,7 @@ static int compile(struct bw_plan *plan, const struct bw_target *target, struct 
 }
 
 static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_tensor *outputs,
-                      uint32_t output_count, const struct bw_plan_options *options, struct bw_err *err)
+                      uint32_t output_count, struct bw_err *err)
 {
     struct bw_target target;
     double start = seconds();
@@ -431,7 +431,7 @@ int bw_plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw
     plan->profile = options && options->profile;
     plan->encode_only = options && options->encode_only;
     plan->unified = !strcmp(bw_device_info(device)->driver, "host");
-    int rc = plan_build(plan, g, outputs, output_count, options, err);
+    int rc = plan_build(plan, g, outputs, output_count, err);
     if (rc) {
         bw_plan_destroy(plan);
         return rc;
