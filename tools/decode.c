@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "drivers/amd/aql.h"
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/regs.h"
 #include "drivers/amd/sdma.h"
@@ -34,6 +35,7 @@ struct kind {
 static const struct kind kinds[] = {
     {"pm4", bw_amd_pm4_print, bw_amd_pm4_decode, BW_AMD_PM4_GCR},
     {"sdma", bw_amd_sdma_print, bw_amd_sdma_decode, BW_AMD_SDMA_5},
+    {"aql", bw_amd_aql_print, bw_amd_aql_decode, 0},
 };
 
 /* What is no text is raw: of packets some byte is a control character or, outside of comments, beyond ASCII
@@ -214,7 +216,7 @@ int bw_tool_decode(int argc, char **argv)
     while (which < BW_COUNT_OF(kinds) && strcmp(kind, kinds[which].name))
         which++;
     if (which == BW_COUNT_OF(kinds))
-        return bw_tool_usage("decode", "kind '%s' is not one of pm4, sdma", kind);
+        return bw_tool_usage("decode", "kind '%s' is not one of pm4, sdma, aql", kind);
     struct bw_err err = {0};
     word_list words = {0};
     if (load_words(path ? path : "-", &words, &err)) {

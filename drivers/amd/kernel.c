@@ -1,10 +1,11 @@
 /* Launch geometry and argument blocks. Hidden arguments: LLVM AMDGPUUsage, code object V5 metadata; the
- * dispatch packet is hsa_kernel_dispatch_packet_t of the HSA system architecture. */
+ * dispatch packet is AQL's (aql_table.h). */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "drivers/amd/aql.h"
 #include "drivers/amd/device.h"
 
 static const char subsystem[] = "amd";
@@ -198,28 +199,29 @@ static void put_hidden(struct block *block, const struct bw_amd_hidden_argument 
     }
 }
 
-/* Offsets in hsa_kernel_dispatch_packet_t. */
-enum {
-    PACKET_HEADER = 0,
-    PACKET_SETUP = 2,
-    PACKET_GROUP_SIZE = 4,
-    PACKET_GRID_SIZE = 12,
-    PACKET_PRIVATE = 24,
-    PACKET_GROUP = 28,
-    PACKET_KERNEL = 32,
-    PACKET_ARGUMENTS = 40,
-    PACKET_TYPE_KERNEL_DISPATCH = 2,
-};
+/* A field of the dispatch packet at `at`; all of them are whole bytes, but for DIMENSIONS in a byte of its
+ * own. */
+static void put_field(struct block *block, uint32_t at, uint32_t bits, uint64_t value)
+{
+    uint32_t size_bytes = (bw_amd_bits_high(bits) - bw_amd_bits_low(bits)) / 8 + 1;
+    block_put(block, at + 4 * bw_amd_bits_word(bits) + bw_amd_bits_low(bits) / 8, value, size_bytes);
+}
 
 static int put_dispatch_packet(struct block *block, const struct bw_amd_kernel *kernel,
                                const struct bw_dispatch *dispatch, struct bw_err *err)
 {
+    static const uint32_t groups[3] = {BW_AMD_AQL_KERNEL_DISPATCH_WORKGROUP_SIZE_X,
+                                       BW_AMD_AQL_KERNEL_DISPATCH_WORKGROUP_SIZE_Y,
+                                       BW_AMD_AQL_KERNEL_DISPATCH_WORKGROUP_SIZE_Z};
     uint32_t at = kernel->packet_offset;
-    block_put(block, at + PACKET_HEADER, PACKET_TYPE_KERNEL_DISPATCH, 2);
-    block_put(block, at + PACKET_SETUP, dimensions(dispatch), 2);
+    uint32_t grid_at = at + 4 * bw_amd_bits_word(BW_AMD_AQL_KERNEL_DISPATCH_GRID_SIZE_X);
+    uint32_t object_at = at + 4 * bw_amd_bits_word(BW_AMD_AQL_KERNEL_DISPATCH_KERNEL_OBJECT_LO);
+    uint32_t arguments_at = at + 4 * bw_amd_bits_word(BW_AMD_AQL_KERNEL_DISPATCH_KERNARG_ADDRESS_LO);
+    block_put(block, at, BW_AMD_AQL_OP_KERNEL_DISPATCH, 2);
+    put_field(block, at, BW_AMD_AQL_KERNEL_DISPATCH_DIMENSIONS, dimensions(dispatch));
     for (uint32_t i = 0; i < 3; i++) {
         const struct bw_operand *count = &dispatch->group_count[i];
-        block_put(block, at + PACKET_GROUP_SIZE + 2 * i, dispatch->group_size[i], 2);
+        put_field(block, at, groups[i], dispatch->group_size[i]);
         /* A patch cannot multiply; with one work-item per group it does not have to. */
         if (count->symbol != BW_SYMBOL_NONE && dispatch->group_size[i] != 1)
             return bw_fail(
@@ -227,15 +229,15 @@ static int put_dispatch_packet(struct block *block, const struct bw_amd_kernel *
                 "kernel %s reads the dispatch packet, whose grid size cannot follow a variable group count",
                 kernel->base.info.name);
         if (count->symbol == BW_SYMBOL_NONE)
-            block_put(block, at + PACKET_GRID_SIZE + 4 * i, count->addend * dispatch->group_size[i], 4);
+            block_put(block, grid_at + 4 * i, count->addend * dispatch->group_size[i], 4);
         else
-            block_operand(block, at + PACKET_GRID_SIZE + 4 * i, *count, false);
+            block_operand(block, grid_at + 4 * i, *count, false);
     }
-    block_put(block, at + PACKET_PRIVATE, kernel->base.info.private_bytes, 4);
-    block_put(block, at + PACKET_GROUP, kernel->base.info.group_memory_bytes + dispatch->dynamic_lds_bytes,
-              4);
-    block_put(block, at + PACKET_KERNEL, kernel->descriptor_va, 8);
-    block_operand(block, at + PACKET_ARGUMENTS, dispatch->argument_block, true);
+    put_field(block, at, BW_AMD_AQL_KERNEL_DISPATCH_PRIVATE_SEGMENT_SIZE, kernel->base.info.private_bytes);
+    put_field(block, at, BW_AMD_AQL_KERNEL_DISPATCH_GROUP_SEGMENT_SIZE,
+              kernel->base.info.group_memory_bytes + dispatch->dynamic_lds_bytes);
+    block_put(block, object_at, kernel->descriptor_va, 8);
+    block_operand(block, arguments_at, dispatch->argument_block, true);
     return 0;
 }
 

@@ -51,11 +51,25 @@ echo 13000009 22334450 00007f11 77 c 5f31000a 22334450 00007f11 1 0 5 0 10 11 22
 check 0 '' decode --kind sdma "$work/rare.txt"
 says 'COND_EXE '
 says 'BASE_VA_LO = 0x22334480'
+# AQL: the golden packets, one after the other, and what is wrong with one.
+sed -n 's/^[a-z0-9_]*: //p' "$source_dir/tests/golden/amd/aql.txt" >"$work/aql.txt"
+check 0 '' decode --kind aql "$work/aql.txt"
+for name in KERNEL_DISPATCH AGENT_DISPATCH BARRIER_AND BARRIER_OR PM4_IB BARRIER_VALUE INVALID; do
+  says "  $name \(16 words\)"
+done
+says 'KERNEL_OBJECT_LO = 0x22334440'
+check 0 '' decode --kind aql "$work/aql.txt" --json
+says '"kind": *"aql"'
+says "\"GRID_SIZE_X\": *640"
+echo 3 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 >"$work/aql.txt"
+check 1 '' decode --kind aql "$work/aql.txt"
+says '! reserved bits 0x00000001 set in word 1'
+check 2 "kind 'gpu' is not one of pm4, sdma, aql" decode --kind gpu "$work/aql.txt"
 printf '\001\002\003' >"$work/three.bin"
 check 1 'not whole 32-bit words' decode "$work/three.bin"
 check 1 'ENOENT' decode "$work/none"
 head -c 4096 "$bellwire" >"$work/noise"
-for kind in pm4 sdma; do
+for kind in pm4 sdma aql; do
   "$bellwire" decode --kind $kind "$work/noise" >"$work/out" 2>"$work/err"
   status=$?
   [ $status -le 1 ] || complain "decode --kind $kind of noise" "exit code 0 or 1" "$status"

@@ -1,11 +1,13 @@
 /* Goal: the driver's tables and the mock's, written from different public sources, say the same about
  * registers and packets. What they do not agree on is listed here, with the reason. */
 #include "base/bits.h"
+#include "drivers/amd/aql.h"
 #include "drivers/amd/arch.h"
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/regs.h"
 #include "drivers/amd/sdma.h"
 #include "mock/chip.h"
+#include "mock/engine/aql.h"
 #include "mock/engine/pm4.h"
 #include "mock/engine/registers.h"
 #include "mock/engine/sdma.h"
@@ -186,6 +188,40 @@ static void sdma_packets_have_the_same_shape(void)
     }
 }
 
+static void aql_packets_have_the_same_shape(void)
+{
+    uint32_t count, both = 0, mocks = 0;
+    const struct bw_amd_packet *packets = bw_amd_aql_packets(&count);
+    while (bw_mock_aql_at(mocks))
+        mocks++;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bw_mock_aql_kind *mock = bw_mock_aql_find(packets[i].opcode, packets[i].sub_opcode);
+        /* Invalid slots are no packets, and queues of a GPU take no agent dispatches. */
+        if (packets[i].opcode == BW_AMD_AQL_OP_INVALID || packets[i].opcode == BW_AMD_AQL_OP_AGENT_DISPATCH) {
+            BW_TRUE(mock == NULL);
+            continue;
+        }
+        if (!BW_TRUE(mock != NULL))
+            continue;
+        both++;
+        BW_STR(packets[i].name, mock->name);
+        uint32_t used[BW_MOCK_AQL_WORDS] = {packets[i].opcode ? 0xff : 0xff00ff};
+        for (uint32_t k = 0; k < packets[i].field_count; k++) {
+            uint32_t bits = packets[i].fields[k].bits;
+            used[bw_amd_bits_word(bits)] |= bw_amd_bits_max(bits) << bw_amd_bits_low(bits);
+        }
+        for (uint32_t word = 0; word < BW_MOCK_AQL_WORDS; word++) {
+            uint32_t alignment =
+                packets[i].opcode || word != 2 ? 0 : 3; /* of PM4_IB: see mock/engine/pm4.c */
+            if (packets[i].sub_opcode != BW_AMD_AQL_OP_PM4_IB >> 16)
+                alignment = 0;
+            if (!BW_EQ(used[word] | alignment, ~mock->reserved[word]))
+                printf("      %s, word %u\n", packets[i].name, word);
+        }
+    }
+    BW_EQ(both, mocks);
+}
+
 /* The driver's packets are never larger than what the mock takes for the engine's limit. SDMA 4's are
  * smaller: see BW_AMD_SDMA_4_COPY_BYTES_MAX. */
 static void sdma_limits_are_the_same(void)
@@ -247,5 +283,6 @@ BW_TEST_MAIN("amd two readings",
              {"register_fields_exist_on_both_sides", register_fields_exist_on_both_sides},
              {"pm4_packets_have_the_same_shape", pm4_packets_have_the_same_shape},
              {"sdma_packets_have_the_same_shape", sdma_packets_have_the_same_shape},
+             {"aql_packets_have_the_same_shape", aql_packets_have_the_same_shape},
              {"sdma_limits_are_the_same", sdma_limits_are_the_same},
              {"the_mock_knows_no_packet_more", the_mock_knows_no_packet_more})
