@@ -55,6 +55,9 @@ MODELS = {
     "complex": model(node("Relu", ["x"], ["y"], "r"), value(11, "x", [2], 14), value(12, "y", [2], 14)),
     "gray": model(node("Identity", ["x"], ["y"]), value(11, "x", [1, 1, "h", "w"]), value(12, "y", [1, 1, "h", "w"])),
     "rgb": model(node("Identity", ["x"], ["y"]), value(11, "x", [1, 3, "h", "w"]), value(12, "y", [1, 3, "h", "w"])),
+    # how many elements there are is known once the square was computed: two pieces
+    "pieces": model(node("Mul", ["x", "x"], ["t"]), node("NonZero", ["t"], ["n"]), node("Add", ["n", "n"], ["y"]), value(11, "x", [4]),
+                    value(12, "y", [1, "count"], 7)),
     # one file name for both
     "same_names": model(node("Relu", ["x"], ["part/one"]), node("Neg", ["x"], ["part_one"]), value(11, "x", [4]), value(12, "part/one", [4]),
                         value(12, "part_one", [4])),

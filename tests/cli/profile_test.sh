@@ -41,6 +41,11 @@ says '"cause": *"replay"'
 flops=$(grep -o '"name":"fold_8x16x16_by_3x3x3[^}]*"flops":[0-9]*' "$work/trace" | grep -o '[0-9]*$')
 [ "${flops:-0}" -ge 110592 ] && [ "$flops" -lt 120000 ] || complain "$last" "2 * 55296 flops and a little" "$flops"
 
+# All pieces of a run are in it, one after the other.
+check 0 '' run "$source_dir/tests/cli/models/pieces.onnx" --device host:0 --profile "$work/trace"
+traced '^2 calls, 2 replays, [0-9]+ flows, [0-9]+ counters, 2 processes, 2 threads$'
+says 'output y i64\[1,4\]'
+
 # Many devices: a process each, and replays in flight.
 check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*3,cu=2,vram=64M' -b 64K -e 64K -n 1 --profile "$work/trace"
 traced '^27 calls, 3 replays, [0-9]+ flows, [0-9]+ counters, 4 processes, [0-9]+ threads$'
