@@ -143,8 +143,11 @@ static int evaluate_buffer(struct evaluation *e, bw_node node, struct bw_view *v
     if (number >= e->graph->buffers.count)
         return bw_fail(e->err, -EINVAL, "evaluate", "buffer %u does not exist", number);
     const struct bw_tensor_buffer *buffer = &e->graph->buffers.data[number];
-    if (buffer->kind == BW_TENSOR_CONSTANT)
-        return borrowed_view(e, view, node, buffer->data);
+    if (buffer->kind == BW_TENSOR_CONSTANT) {
+        const void *data;
+        int rc = bw_tensor_buffer_data(e->graph, number, &data, e->err);
+        return rc ? rc : borrowed_view(e, view, node, data);
+    }
     bool given = buffer->input_index < e->input_count && e->inputs[buffer->input_index];
     if (!given && buffer->size_bytes)
         return bw_fail(e->err, -EINVAL, "evaluate", "input %u is not given", buffer->input_index);

@@ -29,6 +29,7 @@ struct npy {
     uint32_t rank;
     int64_t dims[BW_TENSOR_RANK_MAX];
     uint64_t elements;
+    uint64_t unread_bytes; /* of the file, behind what is in memory */
 };
 
 static int damaged(const struct npy *npy, const char *what)
@@ -171,7 +172,9 @@ static int read_header(struct npy *npy)
         header_bytes |= (uint64_t)npy->at[i] << 8 * i;
     npy->at += length_bytes;
     if ((uint64_t)(npy->end - npy->at) < header_bytes)
-        return damaged(npy, "the file ends in the header");
+        return npy->unread_bytes ? bw_fail(npy->err, -E2BIG, "npy", "%s: a header of %llu bytes", npy->name,
+                                           (unsigned long long)header_bytes)
+                                 : damaged(npy, "the file ends in the header");
     const uint8_t *header_end = npy->at + header_bytes;
     int rc = read_dictionary(npy, header_end);
     npy->at = header_end;
@@ -190,7 +193,7 @@ static int check_size(struct npy *npy)
         if (__builtin_mul_overflow(npy->elements, (uint64_t)npy->dims[i], &npy->elements))
             return damaged(npy, "a shape too large");
     npy->elements = empty ? 0 : npy->elements;
-    uint64_t needed, have = (uint64_t)(npy->end - npy->at);
+    uint64_t needed, have = (uint64_t)(npy->end - npy->at) + npy->unread_bytes;
     if (__builtin_mul_overflow(npy->elements, npy->item_bytes, &needed) || needed > have) {
         int rc = damaged(npy, "the file ends before the array does");
         bw_err_expected(npy->err, "%llu elements of %llu bytes", (unsigned long long)npy->elements,
@@ -344,6 +347,35 @@ int bw_npy_parse(const char *name, const uint8_t *data, uint64_t size_bytes, str
     if (rc)
         bw_value_free(value);
     return rc;
+}
+
+int bw_npy_layout(const char *name, const uint8_t *prefix, uint64_t prefix_bytes, uint64_t file_bytes,
+                  struct bw_npy_layout *layout, struct bw_err *err)
+{
+    struct npy npy = {.name = name,
+                      .err = err,
+                      .file = prefix,
+                      .at = prefix,
+                      .end = prefix + prefix_bytes,
+                      .unread_bytes = file_bytes - prefix_bytes};
+    int rc = read_header(&npy);
+    if (rc)
+        return rc;
+    enum bw_dtype dtype = dtype_of(npy.type, npy.item_bytes);
+    bool swapped = npy.byte_order == '>' && npy.item_bytes > 1;
+    if (dtype == BW_VOID || swapped)
+        return bw_fail(err, -ENOTSUP, "npy", "%s: element type '%c%c%llu' is not read piece by piece", name,
+                       npy.byte_order, npy.type, (unsigned long long)npy.item_bytes);
+    rc = check_size(&npy);
+    if (rc)
+        return rc;
+    *layout = (struct bw_npy_layout){.dtype = dtype,
+                                     .rank = npy.rank,
+                                     .fortran_order = npy.fortran_order,
+                                     .offset = (uint64_t)(npy.at - npy.file),
+                                     .size_bytes = npy.elements * npy.item_bytes};
+    memcpy(layout->dims, npy.dims, sizeof layout->dims);
+    return 0;
 }
 
 int bw_npy_read(const char *path, struct bw_value *value, struct bw_err *err)

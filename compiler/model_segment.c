@@ -78,7 +78,9 @@ static int mix_buffer(struct segment *s, bw_node node, uint64_t *key)
     mix(key, buffer->kind);
     if (buffer->kind == BW_TENSOR_INPUT)
         return bw_vec_push(&s->inputs, buffer->input_index);
-    if (buffer->owned)
+    if (buffer->file)
+        mix(key, (uint64_t)(uintptr_t)buffer->file);
+    else if (buffer->owned)
         mix_bytes(key, buffer->data, buffer->size_bytes);
     else
         mix(key, (uint64_t)(uintptr_t)buffer->data);

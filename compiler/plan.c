@@ -32,6 +32,7 @@ struct bw_plan {
     bool unified;              /* the CPU reads and writes the arena itself */
     struct bw_schedule *schedule;
     struct bw_tensor_buffer *tensors; /* copies of the graph's rows: it may be gone when the plan runs */
+    uint32_t tensor_count;
     struct bw_compile_job *jobs;
     uint32_t *job_of, job_count;
     struct bw_program **programs; /* by job */
@@ -180,8 +181,61 @@ static int upload_constants(struct bw_plan *plan, struct bw_err *err)
         if (!tensor || tensor->kind != BW_TENSOR_CONSTANT || !place->size_bytes)
             continue;
         assert(tensor->size_bytes == place->size_bytes);
-        rc = bw_buffer_write(place->buffer, place->offset, tensor->data, place->size_bytes, err);
+        if (!tensor->file)
+            rc = bw_buffer_write(place->buffer, place->offset, tensor->data, place->size_bytes, err);
     }
+    return rc;
+}
+
+static struct bw_range range_of(const struct bw_plan *plan, uint32_t buffer)
+{
+    const struct place *place = &plan->places[buffer];
+    return (struct bw_range){
+        .buffer = place->buffer, .offset = place->offset, .size_bytes = place->size_bytes};
+}
+
+static int replay(struct bw_linked_graph *linked, struct bw_err *err)
+{
+    struct bw_replay nothing = {0};
+    uint64_t ticket;
+    int rc = bw_linked_graph_replay(linked, &nothing, &ticket, err);
+    return rc ? rc : bw_linked_graph_wait(linked, ticket, err);
+}
+
+static int add_file_copies(const struct bw_plan *plan, struct bw_graph *graph, uint32_t *count,
+                           struct bw_err *err)
+{
+    int rc = 0;
+    *count = 0;
+    for (uint32_t i = 0; i < plan->schedule->buffers.count && !rc; i++) {
+        const struct bw_tensor_buffer *tensor = tensor_of(plan, i);
+        if (!tensor || !tensor->file || !plan->places[i].size_bytes)
+            continue;
+        struct bw_range file = {.buffer = tensor->file, .size_bytes = tensor->size_bytes};
+        rc = bw_graph_copy(graph, plan->device, range_of(plan, i), file, err);
+        *count += 1;
+    }
+    return rc;
+}
+
+/* Constants in files go from the disk to the device, all in one graph, so that reading one and copying
+ * another overlap. */
+static int load_files(struct bw_plan *plan, struct bw_err *err)
+{
+    struct bw_graph *graph;
+    struct bw_linked_graph *linked = NULL;
+    struct bw_link_options options = {.size = sizeof options, .instances = 1};
+    uint32_t count;
+    int rc = bw_graph_create(bw_device_ctx(plan->device), &graph, err);
+    if (rc)
+        return rc;
+    rc = add_file_copies(plan, graph, &count, err);
+    if (!rc && count)
+        rc = bw_graph_link(graph, &options, &linked, err);
+    bw_graph_destroy(graph);
+    if (!rc && count)
+        rc = replay(linked, err);
+    bw_linked_graph_destroy(linked);
     return rc;
 }
 
@@ -199,13 +253,6 @@ static int load_programs(struct bw_plan *plan, struct bw_err *err)
             rc = bw_program_kernel(plan->programs[i], compiled->name, &plan->kernels[i], err);
     }
     return rc;
-}
-
-static struct bw_range range_of(const struct bw_plan *plan, uint32_t buffer)
-{
-    const struct place *place = &plan->places[buffer];
-    return (struct bw_range){
-        .buffer = place->buffer, .offset = place->offset, .size_bytes = place->size_bytes};
 }
 
 /* Of one argument: its buffer from where the kernel begins on. */
@@ -260,14 +307,6 @@ static int add_launches(const struct bw_plan *plan, struct bw_graph *graph, bool
         if (plan->schedule->kernels.data[i].once == once)
             rc = add_launch(plan, graph, i, err);
     return rc;
-}
-
-static int replay(struct bw_linked_graph *linked, struct bw_err *err)
-{
-    struct bw_replay nothing = {0};
-    uint64_t ticket;
-    int rc = bw_linked_graph_replay(linked, &nothing, &ticket, err);
-    return rc ? rc : bw_linked_graph_wait(linked, ticket, err);
 }
 
 /* What depends on constants only is computed now. */
@@ -355,6 +394,20 @@ static int link_graph(struct bw_plan *plan, struct bw_err *err)
     return rc;
 }
 
+/* Ranges of files are the plan's own handles: the graph's go with it. */
+static int hold_files(struct bw_plan *plan, size_t count, struct bw_err *err)
+{
+    int rc = 0;
+    plan->tensor_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        struct bw_buffer *file = plan->tensors[i].file;
+        plan->tensors[i].file = NULL;
+        if (file && !rc)
+            rc = bw_buffer_view(file, 0, bw_buffer_size(file), &plan->tensors[i].file, err);
+    }
+    return rc;
+}
+
 static int find_inputs(struct bw_plan *plan, struct bw_tensor_graph *g, struct bw_err *err)
 {
     plan->input_count = (uint32_t)g->inputs.count;
@@ -363,6 +416,9 @@ static int find_inputs(struct bw_plan *plan, struct bw_tensor_graph *g, struct b
     if (!plan->input_buffer || !plan->tensors)
         return bw_fail(err, -ENOMEM, "plan", "%zu inputs", g->inputs.count);
     memcpy(plan->tensors, g->buffers.data, g->buffers.count * sizeof *plan->tensors);
+    int rc = hold_files(plan, g->buffers.count, err);
+    if (rc)
+        return rc;
     for (size_t k = 0; k < plan->schedule->kernels.count; k++)
         for (uint32_t a = 0; a < plan->schedule->kernels.data[k].argument_count; a++) {
             uint32_t buffer = plan->schedule->kernels.data[k].arguments[a];
@@ -408,6 +464,8 @@ static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_
     bool runs = !plan->encode_only;
     if (!rc && runs)
         rc = upload_constants(plan, err);
+    if (!rc && runs)
+        rc = load_files(plan, err);
     if (!rc)
         rc = load_programs(plan, err);
     if (!rc && runs)
@@ -465,6 +523,8 @@ void bw_plan_destroy(struct bw_plan *plan)
     free(plan->jobs);
     free(plan->job_of);
     free(plan->places);
+    for (uint32_t i = 0; i < plan->tensor_count; i++)
+        bw_buffer_destroy(plan->tensors[i].file);
     free(plan->tensors);
     free(plan->input_buffer);
     free(plan->input_staging);
@@ -485,15 +545,20 @@ static void copy_in(struct bw_plan *plan, const void *const *inputs)
     }
 }
 
-static void copy_out(struct bw_plan *plan, const void *const *inputs, void *const *outputs)
+static int copy_out(struct bw_plan *plan, const void *const *inputs, void *const *outputs, struct bw_err *err)
 {
     const char *staging = plan->unified ? NULL : bw_buffer_map(plan->staging);
-    for (uint32_t i = 0; i < plan->schedule->output_count; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; i < plan->schedule->output_count && !rc; i++) {
         uint32_t buffer = output_buffer(plan, i);
         const struct bw_tensor_buffer *tensor = tensor_of(plan, buffer);
         const struct place *place = &plan->places[buffer];
         uint64_t size_bytes = buffer_bytes(&plan->schedule->buffers.data[buffer]);
         const void *from;
+        if (tensor && tensor->file) {
+            rc = bw_buffer_read(tensor->file, 0, outputs[i], size_bytes, err);
+            continue;
+        }
         if (tensor) /* an output that is an input or a constant as it is */
             from = tensor->kind == BW_TENSOR_INPUT ? inputs[tensor->input_index] : tensor->data;
         else
@@ -501,6 +566,7 @@ static void copy_out(struct bw_plan *plan, const void *const *inputs, void *cons
                                  : staging + plan->output_staging[i];
         memcpy(outputs[i], from, size_bytes);
     }
+    return rc;
 }
 
 int bw_plan_run(struct bw_plan *plan, const void *const *inputs, void *const *outputs, struct bw_err *err)
@@ -510,9 +576,9 @@ int bw_plan_run(struct bw_plan *plan, const void *const *inputs, void *const *ou
     int rc = replay(plan->linked, err);
     if (rc)
         return rc;
-    copy_out(plan, inputs, outputs);
+    rc = copy_out(plan, inputs, outputs, err);
     plan->stats.run_seconds = seconds() - start;
-    return 0;
+    return rc;
 }
 
 void bw_plan_stats(const struct bw_plan *plan, struct bw_plan_stats *stats)

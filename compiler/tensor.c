@@ -1,5 +1,6 @@
 /* Tensor graphs: creation, sources, questions. Builders are in tensor_movement.c, tensor_elementwise.c,
  * tensor_math.c, tensor_reduce.c and tensor_conv.c. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,11 @@ void bw_tensor_graph_destroy(struct bw_tensor_graph *graph)
 {
     if (!graph)
         return;
-    for (size_t i = 0; i < graph->buffers.count; i++)
+    for (size_t i = 0; i < graph->buffers.count; i++) {
         if (graph->buffers.data[i].owned)
             free((void *)(uintptr_t)graph->buffers.data[i].data);
+        bw_buffer_destroy(graph->buffers.data[i].file);
+    }
     bw_vec_free(&graph->buffers);
     bw_vec_free(&graph->inputs);
     bw_vec_free(&graph->depends_on_input);
@@ -195,6 +198,57 @@ bw_tensor bw_tensor_constant_borrowed(struct bw_tensor_graph *g, enum bw_dtype d
                                       const int64_t *dims, const void *data)
 {
     return constant_add(g, dtype, rank, dims, data, false);
+}
+
+/* The device only has the file's bytes: 0 or something else, until they are compared. */
+static bw_tensor file_bools(struct bw_tensor_graph *g, uint32_t rank, const int64_t *dims,
+                            struct bw_buffer *range)
+{
+    bw_tensor bytes = bw_tensor_file(g, BW_U8, rank, dims, range);
+    return bytes.id ? bw_tensor_not_equal(g, bytes, bw_tensor_scalar_int(g, BW_U8, 0)) : bytes;
+}
+
+bw_tensor bw_tensor_file(struct bw_tensor_graph *g, enum bw_dtype dtype, uint32_t rank, const int64_t *dims,
+                         struct bw_buffer *range)
+{
+    struct bw_tensor_buffer row = {.kind = BW_TENSOR_CONSTANT, .dtype = dtype, .owned = true};
+    struct bw_err err;
+    if (dtype == BW_BOOL)
+        return file_bools(g, rank, dims, range);
+    if (shape_fill(g, &row.shape, rank, dims))
+        return bw_tensor_of(0);
+    bw_node probe = bw_ir_buffer(g->ir, dtype, 0, &row.shape); /* checks the shape */
+    if (!probe || !bw_dtype_bytes(dtype))
+        return bw_tensor_fail(g, -EINVAL, "file of %s", bw_dtype_name(dtype));
+    uint64_t size_bytes = (uint64_t)bw_ir_elements(g->ir, probe) * bw_dtype_bytes(dtype);
+    if (size_bytes && bw_buffer_view(range, 0, size_bytes, &row.file, &err))
+        return bw_tensor_fail(g, err.code, "%llu bytes of a range of %llu of %s",
+                              (unsigned long long)size_bytes, (unsigned long long)bw_buffer_size(range),
+                              bw_device_info(bw_buffer_device(range))->name);
+    bw_tensor added = buffer_add(g, row);
+    if (!added.id)
+        bw_buffer_destroy(row.file);
+    return added;
+}
+
+int bw_tensor_buffer_data(struct bw_tensor_graph *graph, uint32_t buffer, const void **data,
+                          struct bw_err *err)
+{
+    struct bw_tensor_buffer *row = &graph->buffers.data[buffer];
+    assert(row->kind == BW_TENSOR_CONSTANT);
+    if (row->file && !row->data) {
+        void *loaded = malloc(row->size_bytes);
+        int rc = loaded ? bw_buffer_read(row->file, 0, loaded, row->size_bytes, err)
+                        : bw_fail(err, -ENOMEM, "tensor", "%llu bytes of a file",
+                                  (unsigned long long)row->size_bytes);
+        if (rc) {
+            free(loaded);
+            return rc;
+        }
+        row->data = loaded;
+    }
+    *data = row->data;
+    return 0;
 }
 
 bw_tensor bw_tensor_scalar(struct bw_tensor_graph *g, enum bw_dtype dtype, double value)

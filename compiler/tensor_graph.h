@@ -18,7 +18,9 @@ enum bw_tensor_buffer_kind {
 struct bw_tensor_buffer {
     enum bw_tensor_buffer_kind kind;
     enum bw_dtype dtype;
-    bool owned;       /* data is freed with the graph; borrowed data outlives graph and plans */
+    bool owned; /* data is freed with the graph; borrowed data outlives graph and plans */
+    struct bw_buffer
+        *file;        /* a constant's bytes in a file, held; data is NULL until somebody needs it here */
     const void *data; /* row-major elements of a constant; NULL for inputs, and where size_bytes is 0. May be
                        * aligned to one byte only: mapped weights lie anywhere in their file */
     uint64_t size_bytes;
@@ -58,6 +60,10 @@ const struct bw_tensor_label *bw_tensor_graph_label_of(const struct bw_tensor_gr
  * made constants.
  *  - Constants whose elements are all equal are an expanded CONST, never a buffer.
  *  - Concatenation is WHEREs over PADs, so a gate of INDEXES decides which source is read. */
+
+/* The elements of a constant, read from its file when that was not done before. NULL where there are none. */
+int bw_tensor_buffer_data(struct bw_tensor_graph *graph, uint32_t buffer, const void **data,
+                          struct bw_err *err);
 
 static inline bw_node bw_tensor_node(bw_tensor x)
 {

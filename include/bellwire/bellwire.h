@@ -19,5 +19,6 @@
 #include <bellwire/tensor.h>
 #include <bellwire/text.h>
 #include <bellwire/topology.h>
+#include <bellwire/weights.h>
 
 #endif

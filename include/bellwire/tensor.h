@@ -40,6 +40,12 @@ bw_tensor bw_tensor_constant(struct bw_tensor_graph *g, enum bw_dtype dtype, uin
                              const int64_t *dims, const void *data);
 bw_tensor bw_tensor_constant_borrowed(struct bw_tensor_graph *g, enum bw_dtype dtype, uint32_t rank,
                                       const int64_t *dims, const void *data);
+/* A constant that is the first bytes of a range of a file (bw_buffer_file), row-major, little-endian. Nothing is
+ * read before it is used: a plan copies it from the disk to its device, an evaluation loads it and keeps it. The
+ * graph, and plans made of it, hold the range; its device stays open until they are gone. Bytes of BW_BOOL that
+ * are not 0 count as 1. -ERANGE: the range is too short. */
+bw_tensor bw_tensor_file(struct bw_tensor_graph *g, enum bw_dtype dtype, uint32_t rank, const int64_t *dims,
+                         struct bw_buffer *range);
 bw_tensor bw_tensor_scalar(struct bw_tensor_graph *g, enum bw_dtype dtype, double value); /* rank 0 */
 bw_tensor bw_tensor_scalar_int(struct bw_tensor_graph *g, enum bw_dtype dtype, int64_t value);
 bw_tensor bw_tensor_full(struct bw_tensor_graph *g, enum bw_dtype dtype, uint32_t rank, const int64_t *dims,
