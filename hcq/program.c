@@ -1,6 +1,8 @@
 /* Programs: the driver's, with the device's health in front. */
 #include <assert.h>
+#include <errno.h>
 
+#include "base/bits.h"
 #include "hcq/hcq.h"
 
 int bw_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
@@ -64,4 +66,36 @@ int bw_program_kernel(struct bw_program *program, const char *name, struct bw_ke
 const struct bw_kernel_info *bw_kernel_info(const struct bw_kernel *kernel)
 {
     return &kernel->info;
+}
+
+static int describe_fail(const struct bw_kernel *kernel, uint32_t index,
+                         const struct bw_argument_info *argument, struct bw_err *err)
+{
+    bw_fail(err, -EINVAL, "hcq", "kernel %s: argument %u of %u bytes at %u", kernel->info.name, index,
+            argument->size_bytes, argument->offset);
+    bw_err_expected(err, "behind the one before, aligned, within %u bytes", kernel->info.undescribed_bytes);
+    return -EINVAL;
+}
+
+int bw_kernel_describe(struct bw_kernel *kernel, const struct bw_argument_info *arguments, uint32_t count,
+                       struct bw_err *err)
+{
+    uint64_t end = 0;
+    if (!kernel->info.undescribed_bytes)
+        return bw_fail(err, -EINVAL, "hcq", "kernel %s: its code object describes the arguments that it has",
+                       kernel->info.name);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bw_argument_info *argument = &arguments[i];
+        uint32_t size_bytes = argument->size_bytes;
+        bool value = argument->kind == BW_ARGUMENT_VALUE && bw_is_pow2(size_bytes) && size_bytes <= 8;
+        bool buffer = argument->kind == BW_ARGUMENT_BUFFER && size_bytes == 8;
+        if ((!value && !buffer) || argument->offset % size_bytes || argument->offset < end ||
+            (uint64_t)argument->offset + size_bytes > kernel->info.undescribed_bytes)
+            return describe_fail(kernel, i, argument, err);
+        end = (uint64_t)argument->offset + size_bytes;
+    }
+    kernel->info.arguments = arguments;
+    kernel->info.argument_count = count;
+    kernel->info.undescribed_bytes = 0;
+    return 0;
 }

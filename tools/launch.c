@@ -100,7 +100,9 @@ static int run(struct launch *launch, struct bw_err *err)
         call.group_count[i].value = launch->grid[i];
         call.group_size[i] = launch->block[i];
     }
-    int rc = bw_launch_arguments_check(&launch->arguments, info, err);
+    int rc = bw_launch_arguments_describe(&launch->arguments, launch->kernel, err);
+    if (!rc)
+        rc = bw_launch_arguments_check(&launch->arguments, info, err);
     if (!rc)
         rc = bw_launch_arguments_upload(&launch->arguments, launch->device, info, &call, arguments, err);
     if (!rc)

@@ -16,6 +16,7 @@ enum {
     LDS_BYTES_MAX = 1 << 20, /* above what any GPU has: the launch refuses by the device's own limit */
     LDS_ALIGN_BYTES = 16,    /* of the largest type that OpenCL has */
     LDS_POINTER_BYTES = 4,
+    BUFFER_POINTER_BYTES = 8,
 };
 
 static const uint64_t BUFFER_BYTES_MAX = 1ull << 39; /* 512 GiB: above the memory of any GPU */
@@ -186,8 +187,12 @@ static void arguments_hint(const struct bw_kernel_info *kernel, struct bw_err *e
     }
     if (kernel->argument_count)
         bw_err_hint(err, "its arguments: %s", bw_text_string(&text));
-    else if (kernel->argument_bytes)
-        bw_err_hint(err, "the code object does not describe them: add .amdgpu_metadata with .args");
+    else if (kernel->undescribed_bytes)
+        bw_err_hint(
+            err,
+            "the code object does not describe them: give such as fill its %u bytes, each at a multiple of "
+            "its size, or add .amdgpu_metadata with .args",
+            kernel->undescribed_bytes);
     bw_text_free(&text);
 }
 
@@ -198,6 +203,35 @@ static bool argument_fits(const struct bw_launch_argument *argument, const struc
     return argument->kind == BW_LAUNCH_LDS
                ? info->size_bytes == LDS_POINTER_BYTES
                : argument->kind == BW_LAUNCH_VALUE && argument->value_bytes == info->size_bytes;
+}
+
+static uint32_t packed_bytes(const struct bw_launch_argument *argument)
+{
+    return argument->kind == BW_LAUNCH_BUFFER ? BUFFER_POINTER_BYTES
+           : argument->kind == BW_LAUNCH_LDS  ? LDS_POINTER_BYTES
+                                              : argument->value_bytes;
+}
+
+int bw_launch_arguments_describe(struct bw_launch_arguments *arguments, struct bw_kernel *kernel,
+                                 struct bw_err *err)
+{
+    uint32_t wanted = bw_kernel_info(kernel)->undescribed_bytes, alignment = 1;
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < arguments->count; i++) {
+        uint32_t size_bytes = packed_bytes(&arguments->at[i]);
+        uint64_t offset = bw_align_up(end, size_bytes);
+        arguments->described[i] = (struct bw_argument_info){
+            .kind = arguments->at[i].kind == BW_LAUNCH_BUFFER ? BW_ARGUMENT_BUFFER : BW_ARGUMENT_VALUE,
+            .offset = (uint32_t)offset,
+            .size_bytes = size_bytes,
+        };
+        end = offset + size_bytes;
+        alignment = size_bytes > alignment ? size_bytes : alignment;
+    }
+    /* A segment may end like a structure, padded to the largest alignment in it. */
+    if (!wanted || (end != wanted && bw_align_up(end, alignment) != wanted))
+        return 0;
+    return bw_kernel_describe(kernel, arguments->described, arguments->count, err);
 }
 
 int bw_launch_arguments_check(const struct bw_launch_arguments *arguments,

@@ -38,6 +38,7 @@ static void kernel_init(struct bw_amd_program *program, struct bw_amd_kernel *ke
         .private_bytes = private_bytes,
         .wave_size = code->wave_size,
         .group_size_max = code->group_size_max,
+        .undescribed_bytes = code->has_metadata ? 0 : descriptor->argument_bytes,
     };
 }
 

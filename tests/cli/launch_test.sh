@@ -69,10 +69,34 @@ done
 check 1 'elf|amd' launch "$bellwire" --kernel store_item --grid 1 --block 64 --arg buf:256
 check 1 'elf|amd' launch "$source_dir/CONTRIBUTING.md" --kernel store_item --grid 1 --block 64 --arg buf:256
 
-# Kernels without metadata have no described arguments, but they run.
+# Kernels without metadata have no described arguments: those that are given are packed where they fill the segment.
 grep -v '^  - {\|^amdhsa\|^---\|^\.\.\.\|amdgpu_metadata' "$source_dir/tests/cli/kernels.s" >"$work/bare.s"
 check 0 '' asm --arch gfx1100 "$work/bare.s"
-check 1 'expected 0, observed 1.*amdgpu_metadata' launch "$work/bare.o" --kernel store_item --grid 1 --block 64 --arg buf:256
+bare() { # STATUS PATTERN ARGS...
+  local status=$1 pattern=$2
+  shift 2
+  check "$status" "$pattern" launch "$work/bare.o" --kernel store_item --grid 1 --block 64 "$@"
+}
+bare 0 '' --arg 'buf:u32[64]'
+says '^arg0 u32\[64\]: 0 1 2 3'
+for wrong in '--arg i32:1' '--arg buf:256 --arg i32:1' '--arg i32:1 --arg buf:256' '--arg u8:1 --arg u8:1'; do
+  bare 1 'expected 0, observed [12] .*fill its 8 bytes.*amdgpu_metadata' $wrong
+done
+printf '%s\n' '.text' '.globl mixed' '.p2align 8' '.type mixed,@function' 'mixed: s_load_b128 s[4:7], s[0:1], 0x0' ' s_load_b128 s[8:11], s[0:1], 0x10' \
+  ' v_lshlrev_b32 v1, 2, v0' ' s_waitcnt lgkmcnt(0)' ' s_and_b32 s4, s4, 0xff' ' v_mul_lo_u32 v2, v0, s4' ' v_add_nc_u32 v2, s5, v2' ' v_add_nc_u32 v2, s8, v2' \
+  ' global_store_b32 v1, v2, s[6:7]' ' s_endpgm' '.rodata' '.p2align 6' '.amdhsa_kernel mixed' '.amdhsa_next_free_vgpr 8' '.amdhsa_next_free_sgpr 16' \
+  '.amdhsa_kernarg_size SIZE' '.amdhsa_user_sgpr_kernarg_segment_ptr 1' '.amdhsa_wavefront_size32 1' '.end_amdhsa_kernel' >"$work/mixed.s"
+for size in 20 24; do # u8 at 0, i32 at 4, a pointer at 8, i16 at 16: 18 bytes, as a structure 24; u32 at 16: 20
+  sed "s/SIZE/$size/" "$work/mixed.s" >"$work/mixed_$size.s"
+  check 0 '' asm --arch gfx1100 "$work/mixed_$size.s"
+done
+mixed='--grid 1 --block 4 --arg u8:3 --arg i32:100 --arg buf:u32[4]'
+check 0 '' launch "$work/mixed_20.o" $mixed --arg u32:1000
+says '^arg2 u32\[4\]: 1100 1103 1106 1109$'
+check 0 '' launch "$work/mixed_24.o" $mixed --arg i16:1000
+says '^arg2 u32\[4\]: 1100 1103 1106 1109$'
+check 1 'fill its 20 bytes' launch "$work/mixed_20.o" $mixed --arg i16:1000
+check 1 'fill its 24 bytes' launch "$work/mixed_24.o" $mixed
 BW_WAIT_MS=500 check 4 'kernel endless: ' launch "$work/bare.o" --kernel endless --grid 1 --block 64
 
 # Text that is no code, and code that is no code.

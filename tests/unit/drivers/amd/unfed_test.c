@@ -1,5 +1,7 @@
 /* Goal: a device made from any row of the table encodes what its generation reads, the same words each time,
  * and takes no work. */
+#include <bellwire/program.h>
+
 #include <errno.h>
 
 #include "base/bits.h"
@@ -168,8 +170,57 @@ static void scratch_in_sgprs_is_refused(void)
     }
 }
 
+/* The arguments of a kernel without metadata are what its user says, where that can be. */
+static void arguments_are_described(void)
+{
+    static const char source[] =
+        ".text\n.p2align 8\n.globl k\n.type k,@function\nk:\n  s_endpgm\n"
+        ".rodata\n.p2align 6\n.amdhsa_kernel k\n  .amdhsa_kernarg_size 20\n"
+        "  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n  .amdhsa_wavefront_size32 1\n"
+        "  .amdhsa_next_free_vgpr 8\n  .amdhsa_next_free_sgpr 16\n.end_amdhsa_kernel\n";
+    static const struct bw_argument_info
+        good[] = {{"a", BW_ARGUMENT_VALUE, 0, 1},
+                  {"b", BW_ARGUMENT_VALUE, 2, 2},
+                  {"c", BW_ARGUMENT_BUFFER, 8, 8},
+                  {"d", BW_ARGUMENT_VALUE, 16, 4}},
+        bad[][2] = {{{"a", BW_ARGUMENT_VALUE, 4, 4}, {"b", BW_ARGUMENT_VALUE, 6, 2}},
+                    {{"a", BW_ARGUMENT_VALUE, 8, 4}, {"b", BW_ARGUMENT_VALUE, 4, 4}},
+                    {{"a", BW_ARGUMENT_VALUE, 0, 4}, {"b", BW_ARGUMENT_BUFFER, 12, 8}},
+                    {{"a", BW_ARGUMENT_VALUE, 0, 4}, {"b", BW_ARGUMENT_BUFFER, 16, 8}},
+                    {{"a", BW_ARGUMENT_VALUE, 0, 4}, {"b", BW_ARGUMENT_BUFFER, 8, 4}},
+                    {{"a", BW_ARGUMENT_VALUE, 0, 4}, {"b", BW_ARGUMENT_HIDDEN, 8, 8}},
+                    {{"a", BW_ARGUMENT_VALUE, 0, 4}, {"b", BW_ARGUMENT_VALUE, 6, 3}},
+                    {{"a", BW_ARGUMENT_VALUE, 0, 4}, {"b", BW_ARGUMENT_VALUE, 16, 0}}};
+    struct fixture f;
+    struct bw_program *program;
+    struct bw_kernel *kernel;
+    void *object;
+    uint64_t object_bytes;
+    if (!fixture_open(&f, "gfx1100") ||
+        !BW_OK(bw_llvm_assemble("gfx1100", source, sizeof source - 1, &object, &object_bytes, &f.err),
+               &f.err) ||
+        !BW_OK(f.ops->program_load(f.device, object, object_bytes, &program, &f.err), &f.err) ||
+        !BW_OK(f.ops->program_kernel(program, "k", &kernel, &f.err), &f.err))
+        return;
+    BW_EQ(kernel->info.undescribed_bytes, 20);
+    for (size_t i = 0; i < BW_COUNT_OF(bad); i++) {
+        BW_EQ(bw_kernel_describe(kernel, bad[i], 2, &f.err), -EINVAL);
+        BW_TRUE(strstr(f.err.what, "kernel k: argument 1 of ") == f.err.what);
+        BW_EQ(kernel->info.argument_count, 0);
+    }
+    BW_OK(bw_kernel_describe(kernel, good, 4, &f.err), &f.err);
+    BW_EQ(kernel->info.argument_count, 4);
+    BW_EQ(kernel->info.undescribed_bytes, 0);
+    BW_EQ(bw_kernel_describe(kernel, good, 4, &f.err), -EINVAL);
+    f.ops->program_destroy(program);
+    free(object);
+    fixture_close(&f);
+}
 #else
 static void scratch_in_sgprs_is_refused(void)
+{
+}
+static void arguments_are_described(void)
 {
 }
 #endif
@@ -185,4 +236,5 @@ static void unknown_ones_are_refused(void)
 BW_TEST_MAIN("amd unfed", {"every_row_encodes", every_row_encodes},
              {"programs_are_placed", programs_are_placed},
              {"scratch_in_sgprs_is_refused", scratch_in_sgprs_is_refused},
+             {"arguments_are_described", arguments_are_described},
              {"unknown_ones_are_refused", unknown_ones_are_refused})
