@@ -41,7 +41,8 @@ static void fill_properties(struct bw_kfd_iface *kfd)
 {
     struct bw_iface_properties *properties = &kfd->base.properties;
     bw_kfd_node_properties(&kfd->node, properties);
-    bw_kfd_product(kfd->base.sys, &kfd->node, properties->product, sizeof properties->product);
+    bw_amdgpu_product(kfd->base.sys, kfd->node.render_minor, kfd->node.device_id, properties->product,
+                      sizeof properties->product);
     for (size_t i = 0; i < kfd->process->apertures.count; i++) {
         const struct bw_kfd_process_apertures *apertures = &kfd->process->apertures.data[i];
         if (apertures->gpu_id != kfd->node.gpu_id)
@@ -152,7 +153,8 @@ int bw_kfd_list(struct bw_sys *sys, int (*entry)(void *user, const struct bw_ifa
         struct bw_iface_listing listing = {0};
         char path[64];
         bw_kfd_node_properties(&nodes.at[i], &listing.properties);
-        bw_kfd_product(sys, &nodes.at[i], listing.properties.product, sizeof listing.properties.product);
+        bw_amdgpu_product(sys, nodes.at[i].render_minor, nodes.at[i].device_id, listing.properties.product,
+                          sizeof listing.properties.product);
         bw_kfd_render_path(&nodes.at[i], path, sizeof path);
         memcpy(listing.why, kfd_why, sizeof listing.why);
         if (!listing.why[0])

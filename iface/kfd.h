@@ -2,7 +2,7 @@
  *
  *   kfd.c          open, list, close    kfd_process.c  what the kernel keeps once per process, and ioctls
  *   kfd_memory.c   buffers              kfd_event.c    interrupts and faults
- *   kfd_queue.c    queues               kfd_topology.c, kfd_product.c, kfd_sizes.c: see kfd_topology.h
+ *   kfd_queue.c    queues               kfd_topology.c, kfd_sizes.c: see kfd_topology.h
  *
  * The KFD knows one process, however often /dev/kfd is opened: a GPU's address space belongs to the first
  * render node descriptor that acquired it, and there is one event page, until the process ends

@@ -7,18 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iface/fork_mark.h"
 #include "iface/kfd.h"
-
-/* How long an interrupted or put-off call is repeated, unless bw_sys.wait_ns is less. The KFD answers EAGAIN
- * while the GPU is being reset, which takes a few seconds at most. */
-#define RETRY_NS       (10ull * 1000000000)
-#define RETRY_SLEEP_NS 1000000ull
-/* The same after one call has waited that long in vain, until one gets through: whoever then frees a hundred
- * buffers does not wait a hundred times. */
-#define RETRY_OVERDUE_NS 10000000ull
-
-/* What the fork mark holds; a child reads zero. */
-#define FORK_MARK 0x6b6664u
+#include "iface/sys_util.h"
 
 void bw_kfd_render_path(const struct bw_kfd_node *node, char *path, uint32_t path_size)
 {
@@ -27,67 +18,28 @@ void bw_kfd_render_path(const struct bw_kfd_node *node, char *path, uint32_t pat
 
 int bw_kfd_fail_open(struct bw_err *err, int rc, const char *path)
 {
-    bool kfd = !strcmp(path, BW_KFD_PATH);
     bool absent = rc == -ENOENT || rc == -ENXIO || rc == -ENODEV;
-    int code = bw_fail(err, absent ? -ENODEV : rc, "kfd", "open %s", path);
-    if (absent && kfd)
+    int code = bw_amdgpu_fail_open(err, rc, "kfd", path);
+    if (absent && !strcmp(path, BW_KFD_PATH))
         bw_err_hint(
             err, "load the module amdgpu (modprobe amdgpu), on a kernel with CONFIG_HSA_AMD; in a container "
                  "pass --device /dev/kfd --device /dev/dri");
-    else if (absent)
-        bw_err_hint(
-            err,
-            "the topology names this render node, but it is not here; in a container pass --device /dev/dri");
-    else if (rc == -EACCES)
-        bw_err_hint(err, "no permission: add the user to the group render (some systems: video) with "
-                         "usermod -aG render,video USER and log in again");
-    else if (rc == -EPERM)
-        bw_err_hint(err, "the device cgroup forbids it; in a container pass --device %s", path);
-    else if (rc == -EMFILE || rc == -ENFILE)
-        bw_err_hint(err, "too many open files: raise ulimit -n");
-    else if (rc == -EAGAIN)
-        bw_err_hint(err, "the GPU is being reset: try again in a few seconds");
     return code;
 }
 
 bool bw_kfd_forked(const struct bw_kfd_process *process)
 {
-    return __atomic_load_n(&process->started, __ATOMIC_ACQUIRE) &&
-           bw_rd32(&process->fork_mark, 0) != FORK_MARK;
+    return __atomic_load_n(&process->started, __ATOMIC_ACQUIRE) && bw_fork_mark_forked(&process->fork_mark);
 }
 
 int bw_kfd_check_fork(const struct bw_kfd_process *process, struct bw_err *err)
 {
-    if (!bw_kfd_forked(process))
-        return 0;
-    int rc = bw_fail(err, -ESTALE, "kfd", "this device was opened before fork");
-    bw_err_hint(
-        err,
-        "a forked child cannot use its parent's GPU: open it again, in a new context, after fork or exec");
-    return rc;
+    return bw_kfd_forked(process) ? bw_fork_mark_refuse("kfd", err) : 0;
 }
 
 int bw_kfd_ioctl(struct bw_kfd_process *process, unsigned long request, void *argument)
 {
-    struct bw_sys *sys = process->sys;
-    bool overdue = __atomic_load_n(&process->overdue, __ATOMIC_RELAXED);
-    uint64_t start = 0, limit_ns = overdue ? RETRY_OVERDUE_NS : RETRY_NS;
-    if (sys->wait_ns && sys->wait_ns < limit_ns)
-        limit_ns = sys->wait_ns;
-    for (;;) {
-        int rc = sys->ops->ioctl(sys, process->fd, request, argument);
-        bool again = rc == -EINTR || rc == -EAGAIN;
-        uint64_t now = again ? sys->ops->clock_ns(sys) : 0;
-        if (!start)
-            start = now;
-        if (!again || now - start > limit_ns) {
-            if (again != overdue)
-                __atomic_store_n(&process->overdue, again, __ATOMIC_RELAXED);
-            return rc;
-        }
-        if (rc == -EAGAIN)
-            sys->ops->sleep_ns(sys, RETRY_SLEEP_NS);
-    }
+    return bw_sys_ioctl(process->sys, process->fd, request, argument, &process->overdue);
 }
 
 static int check_version(struct bw_kfd_process *process, struct bw_err *err)
@@ -144,13 +96,8 @@ static int start_va(struct bw_kfd_process *process, struct bw_err *err)
 
 static int start_fork_mark(struct bw_kfd_process *process, struct bw_err *err)
 {
-    struct bw_map_request request = {
-        .fd = -1, .size_bytes = BW_KFD_PAGE_BYTES, .writable = true, .wipe_on_fork = true};
-    int rc = process->sys->ops->map(process->sys, &request, &process->fork_mark);
-    if (rc)
-        return bw_fail(err, rc, "kfd", "map the page that tells a fork");
-    bw_wr32(&process->fork_mark, 0, FORK_MARK);
-    return 0;
+    int rc = bw_fork_mark_map(process->sys, &process->fork_mark);
+    return rc ? bw_fail(err, rc, "kfd", "map the page that tells a fork") : 0;
 }
 
 /* Tells the KFD that a runtime is here: it then clears stale per-process state in the scheduler firmware.

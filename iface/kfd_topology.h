@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "iface/amdgpu.h"
 #include "iface/iface.h"
 
 enum {
@@ -42,13 +43,6 @@ int bw_kfd_link_read(struct bw_sys *sys, uint32_t from, uint32_t to, struct bw_i
 
 /* Value of `name` in the text of a properties file. -ENOENT: not there; -EPROTO: not a number. */
 int bw_kfd_property(const char *text, const char *name, uint64_t *value);
-
-/* Marketing name from libdrm's amdgpu.ids, by PCI device id and the revision that the node's PCI device has;
- * empty when not known. */
-void bw_kfd_product(struct bw_sys *sys, const struct bw_kfd_node *node, char *name, uint32_t name_size);
-/* The line of amdgpu.ids for this device; false when none. */
-bool bw_amdgpu_ids_find(const char *ids, uint32_t device_id, uint32_t revision, char *name,
-                        uint32_t name_size);
 
 void bw_kfd_node_properties(const struct bw_kfd_node *node, struct bw_iface_properties *properties);
 

@@ -56,3 +56,31 @@ int bw_sys_read_text(struct bw_sys *sys, const char *path, uint64_t limit_bytes,
     *text = data;
     return 0;
 }
+
+#define RETRY_NS       (10ull * 1000000000)
+#define RETRY_SLEEP_NS 1000000ull
+/* The same after one call has waited that long in vain, until one gets through: whoever then frees a hundred
+ * buffers does not wait a hundred times. */
+#define RETRY_OVERDUE_NS 10000000ull
+
+int bw_sys_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *argument, bool *overdue)
+{
+    bool late = __atomic_load_n(overdue, __ATOMIC_RELAXED);
+    uint64_t start = 0, limit_ns = late ? RETRY_OVERDUE_NS : RETRY_NS;
+    if (sys->wait_ns && sys->wait_ns < limit_ns)
+        limit_ns = sys->wait_ns;
+    for (;;) {
+        int rc = sys->ops->ioctl(sys, fd, request, argument);
+        bool again = rc == -EINTR || rc == -EAGAIN;
+        uint64_t now = again ? sys->ops->clock_ns(sys) : 0;
+        if (!start)
+            start = now;
+        if (!again || now - start > limit_ns) {
+            if (again != late)
+                __atomic_store_n(overdue, again, __ATOMIC_RELAXED);
+            return rc;
+        }
+        if (rc == -EAGAIN)
+            sys->ops->sleep_ns(sys, RETRY_SLEEP_NS);
+    }
+}

@@ -1,11 +1,12 @@
-/* Marketing names from libdrm's amdgpu.ids: "DEVICE,<tab>REVISION,<tab>NAME" per line, both numbers in
- * hexadecimal. */
+/* Render nodes, and marketing names from libdrm's amdgpu.ids: "DEVICE,<tab>REVISION,<tab>NAME" per line, both
+ * numbers in hexadecimal. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "iface/kfd_topology.h"
+#include "iface/amdgpu.h"
 #include "iface/sys_util.h"
 
 #define IDS_PATH "/usr/share/libdrm/amdgpu.ids"
@@ -67,28 +68,47 @@ static bool read_number(struct bw_sys *sys, const char *path, uint32_t *number)
 
 /* What the board's own EEPROM says: Instinct boards have one, and no line of amdgpu.ids that is older than
  * they are. */
-static void read_board_name(struct bw_sys *sys, const struct bw_kfd_node *node, char *name,
-                            uint32_t name_size)
+static void read_board_name(struct bw_sys *sys, uint32_t render_minor, char *name, uint32_t name_size)
 {
     char path[128], *text;
-    snprintf(path, sizeof path, "/sys/class/drm/renderD%u/device/product_name", node->render_minor);
+    snprintf(path, sizeof path, "/sys/class/drm/renderD%u/device/product_name", render_minor);
     if (bw_sys_read_text(sys, path, BOARD_NAME_BYTES_MAX, &text))
         return;
     snprintf(name, name_size, "%.*s", (int)strcspn(text, "\r\n"), text);
     free(text);
 }
 
-void bw_kfd_product(struct bw_sys *sys, const struct bw_kfd_node *node, char *name, uint32_t name_size)
+void bw_amdgpu_product(struct bw_sys *sys, uint32_t render_minor, uint32_t device_id, char *name,
+                       uint32_t name_size)
 {
     char path[128], *ids;
     uint32_t revision;
     bool found = false;
     name[0] = 0;
-    snprintf(path, sizeof path, "/sys/class/drm/renderD%u/device/revision", node->render_minor);
+    snprintf(path, sizeof path, "/sys/class/drm/renderD%u/device/revision", render_minor);
     if (read_number(sys, path, &revision) && !bw_sys_read_text(sys, IDS_PATH, IDS_BYTES_MAX, &ids)) {
-        found = bw_amdgpu_ids_find(ids, node->device_id, revision, name, name_size);
+        found = bw_amdgpu_ids_find(ids, device_id, revision, name, name_size);
         free(ids);
     }
     if (!found)
-        read_board_name(sys, node, name, name_size);
+        read_board_name(sys, render_minor, name, name_size);
+}
+
+int bw_amdgpu_fail_open(struct bw_err *err, int rc, const char *subsystem, const char *path)
+{
+    bool absent = rc == -ENOENT || rc == -ENXIO || rc == -ENODEV;
+    int code = bw_fail(err, absent ? -ENODEV : rc, subsystem, "open %s", path);
+    if (absent)
+        bw_err_hint(
+            err, "sysfs names this render node, but it is not here; in a container pass --device /dev/dri");
+    else if (rc == -EACCES)
+        bw_err_hint(err, "no permission: add the user to the group render (some systems: video) with "
+                         "usermod -aG render,video USER and log in again");
+    else if (rc == -EPERM)
+        bw_err_hint(err, "the device cgroup forbids it; in a container pass --device %s", path);
+    else if (rc == -EMFILE || rc == -ENFILE)
+        bw_err_hint(err, "too many open files: raise ulimit -n");
+    else if (rc == -EAGAIN)
+        bw_err_hint(err, "the GPU is being reset: try again in a few seconds");
+    return code;
 }
