@@ -10,6 +10,8 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "mock/drm/client.h"
+#include "mock/drm/drm.h"
 #include "mock/engine/queue.h"
 #include "mock/engine/slice.h"
 #include "mock/isa/isa.h"
@@ -247,8 +249,8 @@ static void gpu_close(struct bw_mock_gpu *gpu)
         close(gpu->render_fd);
 }
 
-/* What can be struck on a machine with the KFD in front. */
-static int sites_open(struct bw_mock_faults *faults, const struct bw_mock_chip *chip)
+/* What can be struck on a machine with amdgpu in front, KFD and DRM. */
+static int sites_open(struct bw_mock_faults *faults, const struct bw_mock_chip *chip, bool kfd)
 {
     enum {
         FAIL = 1 << BW_MOCK_FAULT_FAIL,
@@ -259,21 +261,24 @@ static int sites_open(struct bw_mock_faults *faults, const struct bw_mock_chip *
     };
     char name[48];
     const char *ioctl;
-    int rc = bw_mock_faults_site(faults, "map", FAIL | DELAY, false) ||
-             bw_mock_faults_site(faults, "doorbell", DROP | DELAY | DUP, true) ||
-             bw_mock_faults_site(faults, "irq", DROP | DELAY | DUP, true) ||
-             bw_mock_faults_site(faults, "mec", FAIL | DROP | DELAY | HANG, true) ||
-             bw_mock_faults_site(faults, "kernel", FAIL | DROP | DELAY | DUP | HANG, true) ||
-             bw_mock_faults_site(faults, "ioctl.INFO", FAIL | DELAY, true) ||
-             bw_mock_faults_site(faults, "ioctl.VERSION", FAIL | DELAY, true) ||
-             bw_mock_faults_site(faults, "ioctl.DRM", FAIL | DELAY, true);
+    int rc = bw_mock_faults_site(faults, "map", FAIL | DELAY, false);
+    if (!rc && kfd)
+        rc = bw_mock_faults_site(faults, "doorbell", DROP | DELAY | DUP, true) ||
+             bw_mock_faults_site(faults, "irq", DROP | DELAY | DUP, true);
+    if (!rc)
+        rc = bw_mock_faults_site(faults, "mec", FAIL | DROP | DELAY | HANG, true) ||
+             bw_mock_faults_site(faults, "kernel", FAIL | DROP | DELAY | DUP | HANG, true);
     for (uint32_t i = 0; !rc && i < chip->sdma_engines + chip->sdma_xgmi_engines; i++) {
         snprintf(name, sizeof name, "sdma%u", i);
         rc = bw_mock_faults_site(faults, name, FAIL | DROP | DELAY | HANG, true);
     }
-    for (uint32_t i = 0; !rc && (ioctl = bw_mock_kfd_ioctl_name(i)); i++) {
+    for (uint32_t i = 0; !rc && kfd && (ioctl = bw_mock_kfd_ioctl_name(i)); i++) {
         snprintf(name, sizeof name, "ioctl.%s", ioctl);
         rc = bw_mock_faults_site(faults, name, FAIL | DELAY, false);
+    }
+    for (uint32_t i = 0; !rc && (ioctl = bw_mock_drm_ioctl_name(i)); i++) {
+        snprintf(name, sizeof name, "ioctl.%s", ioctl);
+        rc = bw_mock_faults_site(faults, name, FAIL | DELAY, true);
     }
     return rc ? -ENOMEM : 0;
 }
@@ -284,7 +289,7 @@ static int machine_open(struct bw_mock *machine, const struct bw_mock_chip *chip
     int rc = bw_sys_host_create(&machine->host);
     if (rc)
         return bw_fail(err, rc, "mock", "host calls");
-    rc = sites_open(&machine->faults, chip);
+    rc = sites_open(&machine->faults, chip, !machine->kfd_absent);
     if (!rc)
         rc = bw_mock_link_sites(machine);
     if (rc)
@@ -303,6 +308,8 @@ static int machine_open(struct bw_mock *machine, const struct bw_mock_chip *chip
             return rc;
     }
     rc = bw_mock_topology_build(machine);
+    if (!rc)
+        rc = bw_mock_drm_machine_open(machine);
     return rc ? bw_fail(err, rc, "mock", "topology") : 0;
 }
 
@@ -311,6 +318,7 @@ static void machine_free(struct bw_mock *machine)
 {
     for (uint32_t i = 0; i < machine->gpu_count; i++)
         gpu_close(&machine->gpus[i]);
+    bw_mock_drm_machine_close(machine);
     bw_mock_pool_close(&machine->system);
     if (machine->memory_fd > 0)
         close(machine->memory_fd);
@@ -388,6 +396,7 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     machine->seed = config->seed;
     machine->jitter = config->jitter;
     machine->single_step = config->single_step;
+    machine->kfd_absent = config->kfd_absent;
     machine->threads = config->threads;
     machine->rng.state = config->seed;
     atomic_store(&machine->virtual_ns, 1000000000);

@@ -5,8 +5,8 @@
  *   memory.c   physical memory   space.c  address spaces       isa/         machine code
  *
  * Locks, in the order in which they may be taken: machine.lock (descriptors, processes, buffers, pools, queue
- * lists), then a process's event lock, then a space's lock, then error_lock. Engines' threads never take
- * machine.lock. record_lock may be taken with none of them held, and a space's lock in it. */
+ * lists), then a process's event lock or DRM's lock, then a space's lock, then error_lock. Engines' threads
+ * never take machine.lock. record_lock may be taken with none of them held, and a space's lock in it. */
 #ifndef BW_MOCK_MACHINE_H
 #define BW_MOCK_MACHINE_H
 
@@ -33,6 +33,8 @@ struct bw_mock_context;
 struct bw_mock_process;
 struct bw_mock_queue;
 struct bw_mock_slice;
+struct bw_mock_drm;
+struct bw_mock_drm_client;
 struct bw_mock_events;
 struct bw_mock_recorder;
 
@@ -49,6 +51,18 @@ enum {
 /* Flat apertures of SOC15 parts (kfd_flat_memory.c, kfd_init_apertures_v9). */
 #define BW_MOCK_LDS_APERTURE     0x1000000000000ull
 #define BW_MOCK_SCRATCH_APERTURE 0x2000000000000ull
+/* The graphics driver's, for what comes through DRM (gmc_v9_0.c and later, shared and private aperture). */
+#define BW_MOCK_DRM_LDS_APERTURE     0x2000000000000000ull
+#define BW_MOCK_DRM_SCRATCH_APERTURE 0x1000000000000000ull
+
+/* What a step of a queue came to. */
+enum bw_mock_queue_progress {
+    BW_MOCK_QUEUE_IDLE,    /* nothing until the next doorbell */
+    BW_MOCK_QUEUE_MOVED,   /* something was done */
+    BW_MOCK_QUEUE_RUNNING, /* single-step: part of a kernel was done */
+    BW_MOCK_QUEUE_BLOCKED, /* waits for memory to change */
+    BW_MOCK_QUEUE_STOPPED, /* failed or evicted; only destroying it helps */
+};
 
 struct bw_mock_gpu {
     uint32_t index;
@@ -77,8 +91,10 @@ struct bw_mock_buffer {
     uint64_t offset;           /* in the memfd; also the mmap offset */
     struct bw_mock_pool *pool; /* NULL: user memory or doorbells */
     uint8_t *host;
-    uint64_t mapped; /* bit i: mapped on GPU i */
-    uint32_t cpu_maps;
+    uint64_t mapped;               /* bit i: mapped on GPU i */
+    uint32_t cpu_maps;             /* and whoever else holds its memory: dma-bufs, buffers made of those */
+    bool always_valid;             /* DRM: of one address space, and never exported */
+    struct bw_mock_buffer *origin; /* DRM: made of another one's dma-buf, whose memory this is */
 };
 
 /* One doorbell. Outlives the queue behind it, so that a late write is harmless. */
@@ -100,6 +116,11 @@ struct bw_mock_front_ops {
     void (*memory_fault)(struct bw_mock_context *context, const struct bw_mock_violation *violation);
     /* A queue stopped on something else than a memory fault. */
     void (*exception)(struct bw_mock_context *context);
+    /* Of queues that the front feeds. The last indirect buffer, if any, is done: begins with the next one
+     * (MOVED), waits for its turn (BLOCKED), or there is none (IDLE). */
+    enum bw_mock_queue_progress (*feed)(struct bw_mock_queue *queue);
+    /* It stopped: what it was at, and what would have come after it, is lost. */
+    void (*failed)(struct bw_mock_queue *queue);
 };
 
 /* What a process has on one GPU (kfd_process_device of the kernel). */
@@ -110,6 +131,7 @@ struct bw_mock_context {
     bool acquired; /* ACQUIRE_VM was done */
     int render_fd; /* with this descriptor */
     uint64_t scratch_va, trap_va, trap_memory_va;
+    uint64_t shared_aperture, private_aperture; /* that the kernel driver gives LDS and scratch */
     struct bw_mock_space space;
     struct bw_mock_doorbell doorbells[BW_MOCK_DOORBELLS];
     _Atomic uint32_t dispatches; /* running now */
@@ -117,8 +139,10 @@ struct bw_mock_context {
     uint64_t vram_used;
 };
 
+/* What a kernel driver keeps for a client: the KFD for a process, DRM for an open render node. */
 struct bw_mock_process {
     struct bw_mock *machine;
+    struct bw_mock_drm_client *drm; /* NULL: of the KFD */
     int pid;
     uint32_t opens; /* of /dev/kfd */
     uint32_t refs;  /* opens and doorbell mappings */
@@ -131,13 +155,14 @@ struct bw_mock_process {
     struct bw_mock_context *contexts;        /* one per GPU */
 };
 
-enum bw_mock_file_kind { BW_MOCK_FILE_KFD, BW_MOCK_FILE_RENDER };
+enum bw_mock_file_kind { BW_MOCK_FILE_KFD, BW_MOCK_FILE_RENDER, BW_MOCK_FILE_DMABUF };
 
 struct bw_mock_file {
     int fd;
     enum bw_mock_file_kind kind;
     struct bw_mock_gpu *gpu;         /* RENDER */
-    struct bw_mock_process *process; /* KFD */
+    struct bw_mock_process *process; /* KFD; RENDER once an ioctl needed it */
+    struct bw_mock_buffer *buffer;   /* DMABUF */
 };
 
 /* A CPU mapping of a buffer or of doorbells made through the seam. */
@@ -155,6 +180,7 @@ struct bw_mock {
     int pid; /* whose machine it is: a forked child has its memory, but not its threads */
     uint64_t seed, jitter;
     bool single_step;
+    bool kfd_absent; /* a kernel without the KFD: render nodes only */
     uint32_t threads;
     struct bw_mock_chip chip; /* of its GPUs */
     int memory_fd;
@@ -179,7 +205,8 @@ struct bw_mock {
     struct bw_mock_recorder *recorder; /* guarded by record_lock */
     _Atomic uint32_t records;          /* there is one */
 
-    _Atomic int trace_fd; /* of the host; -1: no trace */
+    _Atomic int trace_fd;    /* of the host; -1: no trace */
+    struct bw_mock_drm *drm; /* rings that DRM clients share */
 
     pthread_mutex_t error_lock;
     char last_error[BW_MOCK_ERROR_BYTES];
@@ -221,7 +248,9 @@ void bw_mock_machine_free(struct bw_mock *machine);
 /* topology.c: fills machine->tree. 0 or -ENOMEM. */
 int bw_mock_topology_build(struct bw_mock *machine);
 
-/* process.c. Opening and dropping a reference: machine.lock is held. */
+/* process.c. Opening and dropping a reference: machine.lock is held. One of DRM's is its file's: one open,
+ * one reference, no events. NULL: out of memory. */
+struct bw_mock_process *bw_mock_process_create(struct bw_mock *machine, bool drm);
 int bw_mock_process_open(struct bw_mock *machine, struct bw_mock_process **process);
 void bw_mock_process_unref(struct bw_mock_process *process);
 /* Of one open; the last ends the process. Without machine.lock. */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "mock/drm/client.h"
 #include "mock/drm/drm.h"
 #include "mock/engine/queue.h"
 #include "mock/kfd/kfd.h"
@@ -92,6 +93,8 @@ static int mock_close(struct bw_sys *sys, int fd)
     for (size_t i = 0; i < machine->files.count; i++) {
         if (machine->files.data[i].fd == fd) {
             process = machine->files.data[i].process;
+            if (machine->files.data[i].buffer)
+                bw_mock_buffer_let_go(machine->files.data[i].buffer);
             machine->files.data[i] = machine->files.data[--machine->files.count];
             break;
         }
@@ -119,7 +122,9 @@ static int mock_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *a
     atomic_fetch_add_explicit(&machine->stats.ioctls, 1, memory_order_relaxed);
     if (file.kind == BW_MOCK_FILE_KFD)
         return bw_mock_kfd_ioctl(machine, file.process, request, argument);
-    int rc = bw_mock_drm_ioctl(machine, file.gpu, request, argument);
+    if (file.kind == BW_MOCK_FILE_DMABUF)
+        return bw_mock_refuse(machine, -ENOTTY, "ioctl 0x%lx of a dma-buf: not modelled", request);
+    int rc = bw_mock_drm_ioctl(machine, &file, request, argument);
     char device[16];
     snprintf(device, sizeof device, "gpu%u drm", file.gpu->index);
     bw_mock_trace_ioctl(machine, device, bw_mock_drm_name(request), NULL, NULL, rc);
@@ -170,12 +175,14 @@ static int map_doorbells(struct bw_mock *machine, struct bw_mock_process *proces
     return 0;
 }
 
-static struct bw_mock_buffer *buffer_at(struct bw_mock *machine, const struct bw_mock_gpu *gpu,
+/* DRM lets a file map its own buffers only (drm_vma_node_is_allowed); the KFD's have no file. */
+static struct bw_mock_buffer *buffer_at(struct bw_mock *machine, const struct bw_mock_file *file,
                                         uint64_t offset)
 {
+    const struct bw_mock_gpu *gpu = file->gpu;
     for (size_t p = 0; p < machine->processes.count; p++) {
         struct bw_mock_process *process = machine->processes.data[p];
-        for (size_t i = 0; i < process->buffers.count; i++) {
+        for (size_t i = 0; i < process->buffers.count && (!process->drm || process == file->process); i++) {
             struct bw_mock_buffer *buffer = process->buffers.data[i];
             if (buffer && buffer->pool && buffer->offset == offset && buffer->gpu == gpu->index)
                 return buffer;
@@ -185,10 +192,10 @@ static struct bw_mock_buffer *buffer_at(struct bw_mock *machine, const struct bw
 }
 
 /* mmap of a render node: the offset names a buffer, the whole of which or its start may be mapped. */
-static int map_buffer(struct bw_mock *machine, struct bw_mock_gpu *gpu, const struct bw_map_request *request,
-                      struct bw_region *region)
+static int map_buffer(struct bw_mock *machine, const struct bw_mock_file *file,
+                      const struct bw_map_request *request, struct bw_region *region)
 {
-    struct bw_mock_buffer *buffer = buffer_at(machine, gpu, request->offset);
+    struct bw_mock_buffer *buffer = buffer_at(machine, file, request->offset);
     if (!buffer || request->size_bytes > buffer->size)
         return bw_mock_refuse(machine, -EINVAL,
                               "mmap of GPU memory: no buffer of 0x%llx bytes at offset 0x%llx",
@@ -213,8 +220,10 @@ static int map_buffer(struct bw_mock *machine, struct bw_mock_gpu *gpu, const st
 static int map_device(struct bw_mock *machine, const struct bw_mock_file *file,
                       const struct bw_map_request *request, struct bw_region *region)
 {
+    if (file->kind == BW_MOCK_FILE_DMABUF)
+        return bw_mock_refuse(machine, -EINVAL, "mmap of a dma-buf: not modelled");
     if (file->kind == BW_MOCK_FILE_RENDER)
-        return map_buffer(machine, file->gpu, request, region);
+        return map_buffer(machine, file, request, region);
     if ((request->offset & MOCK_KFD_MMAP_TYPES) == MOCK_KFD_MMAP_DOORBELL)
         return map_doorbells(machine, file->process, request, region);
     return bw_mock_refuse(machine, -EINVAL, "mmap of /dev/kfd: offset 0x%llx",
@@ -228,8 +237,8 @@ static void forget_map(struct bw_mock *machine, size_t index)
     machine->cpu_maps.data[index] = machine->cpu_maps.data[--machine->cpu_maps.count];
     if (map.context) {
         bw_mock_process_unref(map.context->process);
-    } else if (!--map.buffer->cpu_maps && !map.buffer->process) {
-        bw_mock_buffer_release(map.buffer);
+    } else {
+        bw_mock_buffer_let_go(map.buffer);
     }
 }
 
@@ -360,7 +369,8 @@ static int mock_queue_look(struct bw_sys *sys, int fd, uint32_t queue_id, struct
         return rc;
     pthread_mutex_lock(&machine->lock);
     if (bw_mock_file_find(machine, fd, &file) && file.process)
-        rc = bw_mock_kfd_queue_look(file.process, queue_id, view);
+        rc = file.process->drm ? bw_mock_drm_queue_look(file.process->drm, queue_id, view)
+                               : bw_mock_kfd_queue_look(file.process, queue_id, view);
     pthread_mutex_unlock(&machine->lock);
     return rc;
 }

@@ -284,20 +284,27 @@ static void add_pci_device(struct bw_mock *machine, const struct bw_mock_gpu *gp
                             gpu->render_minor);
 }
 
-int bw_mock_topology_build(struct bw_mock *machine)
+static void add_kfd(struct bw_mock *machine)
 {
     struct bw_mock_tree *tree = &machine->tree;
     bw_mock_tree_add_device(tree, BW_MOCK_NODE_KFD, 0, "/dev/%s", "kfd");
     bw_mock_tree_add_text(tree, "2\n", "%s/generation_id", TOPOLOGY);
     bw_mock_tree_add_text(tree, "platform_oem 0\nplatform_id 0\nplatform_rev 0\n", "%s/system_properties",
                           TOPOLOGY);
-    bw_mock_tree_add_text(tree, "live\n", "/sys/module/amdgpu/%s", "initstate");
-    bw_mock_tree_add_text(tree, "6.12.0\n", "/sys/module/amdgpu/%s", "version");
     bw_mock_tree_add_link(tree, "/sys/devices/virtual/kfd/kfd", "/sys/class/kfd/%s", "kfd");
     add_cpu_node(machine);
-    for (uint32_t i = 0; i < machine->gpu_count; i++) {
+    for (uint32_t i = 0; i < machine->gpu_count; i++)
         add_gpu_node(machine, &machine->gpus[i]);
+}
+
+int bw_mock_topology_build(struct bw_mock *machine)
+{
+    struct bw_mock_tree *tree = &machine->tree;
+    bw_mock_tree_add_text(tree, "live\n", "/sys/module/amdgpu/%s", "initstate");
+    bw_mock_tree_add_text(tree, "6.12.0\n", "/sys/module/amdgpu/%s", "version");
+    if (!machine->kfd_absent)
+        add_kfd(machine);
+    for (uint32_t i = 0; i < machine->gpu_count; i++)
         add_pci_device(machine, &machine->gpus[i]);
-    }
     return bw_mock_tree_finish(tree);
 }

@@ -28,13 +28,14 @@ struct bw_mock_config {
         xgmi_engines; /* copy engines for links between GPUs, and with them the links, to try schedules on: as
                          if the chip had them; 0: the chip's own; at most BW_MOCK_XGMI_ENGINES_MAX */
     uint64_t
-        jitter; /* 0: engines are as fast as they can be; else the seed of how slow each queue is, and of
-                   how long each of its packets is held up (most not at all, one in a while a millisecond).
-                   In single-step mode in virtual time: bw_mock_step returns 0 while all are held up. */
+        jitter;      /* 0: engines are as fast as they can be; else the seed of how slow each queue is, and of
+                        how long each of its packets is held up (most not at all, one in a while a millisecond).
+                        In single-step mode in virtual time: bw_mock_step returns 0 while all are held up. */
+    bool kfd_absent; /* a kernel without the KFD: render nodes only, work goes through the ioctl CS */
 };
 
-/* A machine with /dev/kfd, render nodes and sysfs for these GPUs. Ends with bw_sys_destroy. -ENODEV: arch
- * not modelled (the hint lists those that are). */
+/* A machine with /dev/kfd (unless it is absent), render nodes and sysfs for these GPUs. Ends with
+ * bw_sys_destroy. -ENODEV: arch not modelled (the hint lists those that are). */
 int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys, struct bw_err *err);
 
 /* The i-th architecture whose machine code a mock executes; NULL past the end. Machines of others serve
@@ -44,16 +45,13 @@ const char *bw_mock_arch_at(uint32_t index);
 /* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does
  * not parse or does not exist on this machine, and lists what does.
  * Sites of a KFD machine and their actions:
- *   ioctl.NAME (as AMDKFD_IOC_NAME, any case; INFO, VERSION and DRM for the render node), map: fail=ERRNO,
- *     delay=MS
- *   doorbell, irq: drop, delay=MS, dup
- *   mec, sdmaN for each engine of its GPUs: fail=ERRNO, drop (the engine dies), delay=MS, hang
- *   kernel: fail=ERRNO, drop (it does not run), delay=MS, dup, hang
- *   link.I-J, what GPU I does in memory of GPU J: fail=ERRNO and drop when it is mapped, delay=MS and hang at
- *     each access
- * After hang the queue makes no progress until it is destroyed. Without nth every occurrence is hit, `count`
- * at most if that is given; with nth that one, or `count` from there on; with seed each of those with
- * probability 1/2, drawn from the seed. */
+ *   ioctl.NAME (as AMDKFD_IOC_NAME, any case; of a render node as DRM_AMDGPU_NAME, VERSION, GEM_CLOSE, and
+ * DRM for the rest), map: fail=ERRNO, delay=MS doorbell, irq: drop, delay=MS, dup mec, sdmaN for each engine
+ * of its GPUs: fail=ERRNO, drop (the engine dies), delay=MS, hang kernel: fail=ERRNO, drop (it does not run),
+ * delay=MS, dup, hang link.I-J, what GPU I does in memory of GPU J: fail=ERRNO and drop when it is mapped,
+ * delay=MS and hang at each access After hang the queue makes no progress until it is destroyed. Without nth
+ * every occurrence is hit, `count` at most if that is given; with nth that one, or `count` from there on;
+ * with seed each of those with probability 1/2, drawn from the seed. */
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
 void bw_mock_fault_clear(struct bw_sys *sys);
 

@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <linux/ioctl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "mock/drm/client.h"
+#include "mock/drm/rings.h"
 
 enum {
     DRM_VERSION = 0x00,
@@ -26,9 +30,9 @@ enum {
     INFO_DEV_INFO = 0x16,
     INFO_VIS_VRAM_USAGE = 0x17,
     INFO_MEMORY = 0x19,
+    INFO_GPUVM_FAULT = 0x23,
 };
 
-enum { IP_GFX = 0, IP_COMPUTE = 1, IP_DMA = 2 };
 enum { GB_ADDR_CONFIG_REGISTER = 0x263e, GB_ADDR_CONFIG = 0x00000545 };
 
 struct mock_drm_version {
@@ -89,8 +93,8 @@ static void give_text(uint64_t pointer, uint64_t *length, const char *text)
 
 static int version(struct mock_drm_version *args)
 {
-    args->major = 3;
-    args->minor = 59;
+    args->major = MOCK_DRM_VERSION_MAJOR;
+    args->minor = MOCK_DRM_VERSION_MINOR;
     args->patchlevel = 0;
     give_text(args->name, &args->name_length, "amdgpu");
     give_text(args->date, &args->date_length, "20150101");
@@ -100,8 +104,6 @@ static int version(struct mock_drm_version *args)
 
 static int give(const struct mock_drm_info *args, const void *data, size_t size)
 {
-    if (!args->return_pointer)
-        return -EFAULT;
     memcpy((void *)(uintptr_t)args->return_pointer, data,
            args->return_size < size ? args->return_size : size);
     return 0;
@@ -123,8 +125,8 @@ static int give_device(struct bw_mock_gpu *gpu, const struct mock_drm_info *args
         .cu_active = gpu->cu_count,
         .hw_contexts = 8,
         .pcie_generation = 4,
-        .va_start = 0x200000,
-        .va_end = 0x800000000000ull,
+        .va_start = BW_MOCK_DRM_VA_START,
+        .va_end = BW_MOCK_DRM_VA_END,
         .va_alignment = BW_MOCK_PAGE,
         .pte_fragment_size = 2 << 20,
         .gart_page_size = BW_MOCK_PAGE,
@@ -143,14 +145,21 @@ static int give_device(struct bw_mock_gpu *gpu, const struct mock_drm_info *args
 static int give_ip(struct bw_mock_gpu *gpu, const struct mock_drm_info *args)
 {
     const struct bw_mock_chip *chip = gpu->chip;
-    struct mock_drm_ip ip = {.ib_start_alignment = 32, .ib_size_alignment = 32};
-    struct bw_mock_ip_version block = args->parameter[0] == IP_DMA ? chip->sdma : chip->gc;
-    if (args->parameter[0] > IP_DMA)
+    uint32_t type = args->parameter[0];
+    bool dma = type == MOCK_DRM_IP_DMA;
+    struct bw_mock_ip_version block = dma ? chip->sdma : chip->gc;
+    struct mock_drm_ip ip = {.ib_start_alignment = dma ? 256 : 32, .ib_size_alignment = dma ? 4 : 32};
+    if (type >= MOCK_DRM_IP_NUM || args->parameter[1])
+        return -EINVAL;
+    if (type > MOCK_DRM_IP_DMA)
         return give(args, &ip, sizeof ip); /* no such ring */
     ip.major = block.major;
     ip.minor = block.minor;
     ip.discovery_version = (uint32_t)block.major << 16 | (uint32_t)block.minor << 8 | block.revision;
-    ip.available_rings = args->parameter[0] == IP_GFX && chip->target_version < 100100 ? 0 : 1;
+    uint32_t rings = type == MOCK_DRM_IP_COMPUTE ? BW_MOCK_DRM_COMPUTE_RINGS
+                     : dma                       ? bw_mock_drm_dma_rings(gpu)
+                                                 : chip->target_version >= 100100;
+    ip.available_rings = (1u << rings) - 1;
     return give(args, &ip, sizeof ip);
 }
 
@@ -173,10 +182,25 @@ static int give_registers(const struct mock_drm_info *args)
     return give(args, &value, sizeof value);
 }
 
-static int info(struct bw_mock *machine, struct bw_mock_gpu *gpu, const struct mock_drm_info *args)
+/* The last memory fault of this file's address space; nothing clears it. */
+static int give_fault(struct bw_mock *machine, const struct bw_mock_file *file,
+                      const struct mock_drm_info *args)
 {
+    struct mock_drm_fault fault = {0};
+    pthread_mutex_lock(&machine->drm->lock);
+    if (file->process)
+        fault = file->process->drm->fault;
+    pthread_mutex_unlock(&machine->drm->lock);
+    return give(args, &fault, sizeof fault);
+}
+
+static int info(struct bw_mock *machine, const struct bw_mock_file *file, const struct mock_drm_info *args)
+{
+    struct bw_mock_gpu *gpu = file->gpu;
     const uint32_t one = 1, firmware[2] = {0x1f7, 0};
     const uint64_t vram_gtt[3] = {gpu->vram.limit, gpu->visible_bytes, machine->system.limit};
+    if (!args->return_pointer || !args->return_size)
+        return bw_mock_refuse(machine, -EINVAL, "INFO: no room for the answer");
     switch (args->query) {
     case INFO_ACCEL_WORKING:
     case INFO_HW_IP_COUNT:
@@ -198,17 +222,69 @@ static int info(struct bw_mock *machine, struct bw_mock_gpu *gpu, const struct m
         return give_device(gpu, args);
     case INFO_MEMORY:
         return give_memory(machine, gpu, args);
+    case INFO_GPUVM_FAULT:
+        return give_fault(machine, file, args);
     default:
         return -EINVAL;
     }
 }
 
-static int inject(struct bw_mock *machine, struct bw_mock_gpu *gpu, const char *site)
+/* Calls that need what the kernel keeps for an open file. Locked ones run under machine.lock. */
+static const struct {
+    const char *name;
+    uint8_t number, size;
+    bool unlocked;
+    int (*call)(struct bw_mock_drm_client *client, void *data);
+} calls[] = {
+    {"GEM_CLOSE", 0x09, sizeof(struct mock_drm_gem_close), false, bw_mock_drm_gem_close},
+    {"GEM_CREATE", 0x40, sizeof(struct mock_drm_gem_create), false, bw_mock_drm_gem_create},
+    {"GEM_MMAP", 0x41, sizeof(struct mock_drm_gem_mmap), false, bw_mock_drm_gem_mmap},
+    {"PRIME_HANDLE_TO_FD", 0x2d, sizeof(struct mock_drm_prime), false, bw_mock_drm_prime_export},
+    {"PRIME_FD_TO_HANDLE", 0x2e, sizeof(struct mock_drm_prime), false, bw_mock_drm_prime_import},
+    {"CTX", 0x42, sizeof(union mock_drm_ctx), true, bw_mock_drm_ctx},
+    {"BO_LIST", 0x43, sizeof(struct mock_drm_list), false, bw_mock_drm_bo_list},
+    {"CS", 0x44, sizeof(struct mock_drm_cs), true, bw_mock_drm_cs},
+    {"GEM_VA", 0x48, sizeof(struct mock_drm_gem_va), false, bw_mock_drm_gem_va},
+    {"WAIT_CS", 0x49, sizeof(struct mock_drm_wait_cs), true, bw_mock_drm_wait_cs},
+    {"GEM_USERPTR", 0x51, sizeof(struct mock_drm_userptr), false, bw_mock_drm_userptr},
+    {"WAIT_FENCES", 0x52, sizeof(union mock_drm_wait_fences), true, bw_mock_drm_wait_fences},
+};
+
+/* Those that tell of the device, and sites of fault injection by the same names. */
+static const struct {
+    const char *name;
+    uint8_t number;
+} questions[] = {{"VERSION", DRM_VERSION}, {"INFO", DRM_AMDGPU_INFO}};
+
+const char *bw_mock_drm_ioctl_name(uint32_t index)
 {
+    if (index < BW_COUNT_OF(questions))
+        return questions[index].name;
+    index -= BW_COUNT_OF(questions);
+    return index < BW_COUNT_OF(calls) ? calls[index].name : index == BW_COUNT_OF(calls) ? "DRM" : NULL;
+}
+
+static const char *name_of(unsigned number)
+{
+    for (size_t i = 0; i < BW_COUNT_OF(calls); i++) {
+        if (calls[i].number == number)
+            return calls[i].name;
+    }
+    for (size_t i = 0; i < BW_COUNT_OF(questions); i++) {
+        if (questions[i].number == number)
+            return questions[i].name;
+    }
+    return "DRM";
+}
+
+static int inject(struct bw_mock *machine, struct bw_mock_gpu *gpu, const char *name)
+{
+    char site[48];
     struct bw_mock_fault fault;
+    snprintf(site, sizeof site, "ioctl.%s", name);
     switch (bw_mock_faults_check(&machine->faults, site, gpu->index, &fault)) {
     case BW_MOCK_FAULT_FAIL:
-        return -fault.error;
+        return bw_mock_refuse(machine, -fault.error, "%s: injected failure", name);
     case BW_MOCK_FAULT_DELAY:
         bw_mock_sleep_ns(machine, fault.delay_ns);
         return 0;
@@ -217,7 +293,79 @@ static int inject(struct bw_mock *machine, struct bw_mock_gpu *gpu, const char *
     }
 }
 
-int bw_mock_drm_ioctl(struct bw_mock *machine, struct bw_mock_gpu *gpu, unsigned long request, void *argument)
+/* The client behind a descriptor. machine.lock is held. */
+struct bw_mock_drm_client *bw_mock_drm_client_get(struct bw_mock *machine, int fd)
+{
+    struct bw_mock_file *file = NULL;
+    for (size_t i = 0; i < machine->files.count && !file; i++)
+        file = machine->files.data[i].fd == fd ? &machine->files.data[i] : NULL;
+    if (!file || file->process)
+        return file ? file->process->drm : NULL;
+    struct bw_mock_drm_client *client = calloc(1, sizeof *client);
+    struct bw_mock_process *process = client ? bw_mock_process_create(machine, true) : NULL;
+    if (!process) {
+        free(client);
+        return NULL;
+    }
+    client->process = file->process = process;
+    client->gpu = &process->contexts[file->gpu->index];
+    process->drm = client;
+    return client;
+}
+
+void bw_mock_drm_client_end(struct bw_mock_drm_client *client)
+{
+    struct bw_mock *machine = client->process->machine;
+    for (size_t i = 0; i < client->contexts.count; i++) {
+        pthread_mutex_lock(&machine->drm->lock);
+        struct bw_mock_drm_context *context = client->contexts.data[i];
+        client->contexts.data[i] = NULL;
+        pthread_mutex_unlock(&machine->drm->lock);
+        if (context)
+            bw_mock_drm_context_free(client, context);
+    }
+    pthread_mutex_lock(&machine->lock);
+    bw_mock_drm_reap(client);
+    client->process->drm = NULL;
+    pthread_mutex_unlock(&machine->lock);
+    bw_vec_free(&client->contexts);
+    bw_vec_free(&client->lists);
+    bw_vec_free(&client->doomed);
+    free(client);
+}
+
+static int call_client(struct bw_mock *machine, int fd, unsigned number, void *data)
+{
+    for (size_t i = 0; i < BW_COUNT_OF(calls); i++) {
+        if (calls[i].number != number)
+            continue;
+        pthread_mutex_lock(&machine->lock);
+        struct bw_mock_drm_client *client = bw_mock_drm_client_get(machine, fd);
+        int rc = !client ? -ENOMEM : calls[i].unlocked ? 0 : calls[i].call(client, data);
+        pthread_mutex_unlock(&machine->lock);
+        return client && calls[i].unlocked ? calls[i].call(client, data) : rc;
+    }
+    return bw_mock_refuse(machine, -EINVAL, "DRM ioctl number 0x%x: not supported on this mock", number);
+}
+
+static int ask(struct bw_mock *machine, const struct bw_mock_file *file, unsigned number, void *data)
+{
+    int rc = 0;
+    pthread_mutex_lock(&machine->lock);
+    if (number == DRM_VERSION)
+        rc = version(data);
+    else if (number == DRM_GET_CLIENT)
+        ((int32_t *)data)[1] = 1; /* auth */
+    else if (number == DRM_GET_CAP)
+        ((uint64_t *)data)[1] = 0;
+    else
+        rc = info(machine, file, data);
+    pthread_mutex_unlock(&machine->lock);
+    return rc;
+}
+
+int bw_mock_drm_ioctl(struct bw_mock *machine, const struct bw_mock_file *file, unsigned long request,
+                      void *argument)
 {
     unsigned number = _IOC_NR(request);
     _Alignas(8) uint8_t data[64] = {0};
@@ -226,31 +374,13 @@ int bw_mock_drm_ioctl(struct bw_mock *machine, struct bw_mock_gpu *gpu, unsigned
         return bw_mock_refuse(machine, -ENOTTY, "DRM ioctl 0x%lx: unknown", request);
     if (!argument)
         return -EFAULT;
-    int rc = inject(machine, gpu,
-                    number == DRM_AMDGPU_INFO ? "ioctl.INFO"
-                    : number == DRM_VERSION   ? "ioctl.VERSION"
-                                              : "ioctl.DRM");
+    int rc = inject(machine, file->gpu, name_of(number));
     if (rc)
         return rc;
     memcpy(data, argument, bytes);
-    pthread_mutex_lock(&machine->lock);
-    switch (number) {
-    case DRM_VERSION:
-        rc = version((struct mock_drm_version *)(void *)data);
-        break;
-    case DRM_GET_CLIENT:
-        ((int32_t *)(void *)data)[1] = 1; /* auth */
-        break;
-    case DRM_GET_CAP:
-        ((uint64_t *)(void *)data)[1] = 0;
-        break;
-    case DRM_AMDGPU_INFO:
-        rc = info(machine, gpu, (const struct mock_drm_info *)(void *)data);
-        break;
-    default:
-        rc = bw_mock_refuse(machine, -EINVAL, "DRM ioctl number 0x%x: not supported on this mock", number);
-    }
-    pthread_mutex_unlock(&machine->lock);
+    bool question = number == DRM_VERSION || number == DRM_GET_CLIENT || number == DRM_GET_CAP ||
+                    number == DRM_AMDGPU_INFO;
+    rc = question ? ask(machine, file, number, data) : call_client(machine, file->fd, number, data);
     memcpy(argument, data, bytes);
     return rc;
 }

@@ -1,13 +1,25 @@
-/* The DRM front: a render node's ioctls, as far as libdrm-level code asks before it uses the KFD. */
+/* The DRM front: a render node's ioctls.
+ *
+ *   drm.c     dispatch, questions about the device, clients    gem.c    buffers and their addresses
+ *   submit.c  contexts, submission, feeding the engines        wait.c   waiting, and the GPUs' rings
+ *                                                              share.c  lists, dma-bufs */
 #ifndef BW_MOCK_DRM_DRM_H
 #define BW_MOCK_DRM_DRM_H
 
 #include "mock/machine.h"
 
-int bw_mock_drm_ioctl(struct bw_mock *machine, struct bw_mock_gpu *gpu, unsigned long request,
+/* What DEV_INFO gives as user space's addresses, and what GEM_VA takes. */
+#define BW_MOCK_DRM_VA_START 0x200000ull
+#define BW_MOCK_DRM_VA_END   0x800000000000ull
+
+/* Dispatched on its number; arguments copied in and out as drm_ioctl.c does. */
+int bw_mock_drm_ioctl(struct bw_mock *machine, const struct bw_mock_file *file, unsigned long request,
                       void *argument);
 
 /* For traces; never NULL. */
 const char *bw_mock_drm_name(unsigned long request);
+
+/* The name of the i-th ioctl that there is, NULL past the end: the sites of fault injection. */
+const char *bw_mock_drm_ioctl_name(uint32_t index);
 
 #endif

@@ -258,8 +258,8 @@ static void begin_run(struct bw_mock_queue *queue)
 {
     struct bw_mock *machine = queue->machine;
     struct bw_isa_dispatch *dispatch = &queue->kernel.dispatch;
-    dispatch->shared_aperture = BW_MOCK_LDS_APERTURE;
-    dispatch->private_aperture = BW_MOCK_SCRATCH_APERTURE;
+    dispatch->shared_aperture = queue->context->shared_aperture;
+    dispatch->private_aperture = queue->context->private_aperture;
     dispatch->memory =
         (struct bw_isa_memory){resolve, &queue->context->space, &queue->context->space.generation};
     dispatch->seed = machine->single_step ? bw_rng_next(&machine->rng) : machine->seed;

@@ -313,7 +313,7 @@ static bool check_release(struct bw_mock_packet *packet, enum bw_mock_queue_prog
         *progress = bw_mock_packet_fail(packet, "event 0x%02x with index %u", type, index);
         return false;
     }
-    if (!packet->queue->eop_va) {
+    if (!packet->queue->eop_va && !packet->queue->feed) {
         *progress = bw_mock_packet_fail(packet, "the queue has no EOP buffer");
         return false;
     }

@@ -130,7 +130,7 @@ void bw_mock_queue_place(const struct bw_mock_queue *queue, char *text, size_t s
 {
     static const uint32_t unit_bytes[] = {
         [BW_MOCK_QUEUE_PM4] = 4, [BW_MOCK_QUEUE_AQL] = 64, [BW_MOCK_QUEUE_SDMA] = 1};
-    if (queue->in_indirect)
+    if (queue->in_indirect || queue->feed)
         snprintf(text, size, "indirect buffer 0x%llx + 0x%x", (unsigned long long)queue->indirect.va,
                  queue->indirect.at * 4);
     else
@@ -207,6 +207,7 @@ static bool injection_passes(struct bw_mock_queue *queue, enum bw_mock_queue_pro
         return false;
     case BW_MOCK_FAULT_DROP: /* the engine dies without a word */
         set_text(queue, "the engine died (injected)");
+        atomic_store(&queue->hung, queue->feed != NULL); /* which amdgpu finds out in time */
         stop_queue(queue, BW_MOCK_QUEUE_FAILED);
         *progress = BW_MOCK_QUEUE_STOPPED;
         return false;
@@ -217,6 +218,8 @@ static bool injection_passes(struct bw_mock_queue *queue, enum bw_mock_queue_pro
 
 static bool has_work(const struct bw_mock_queue *queue)
 {
+    if (queue->feed)
+        return queue->in_indirect;
     if (queue->type == BW_MOCK_QUEUE_AQL)
         return queue->in_indirect || queue->read < queue->write + 1;
     return queue->in_indirect || queue->read != queue->write;
@@ -262,12 +265,29 @@ static bool jitter_passes(struct bw_mock_queue *queue)
     return !machine->single_step || bw_mock_clock_ns(machine) >= queue->speed.until_ns;
 }
 
+void bw_mock_queue_begin(struct bw_mock_queue *queue, uint64_t va, uint32_t words)
+{
+    assert(queue->feed && !queue->in_indirect && words);
+    queue->indirect = (struct bw_mock_stream){.va = va, .words = words};
+    queue->in_indirect = true;
+}
+
+void bw_mock_queue_forget_registers(struct bw_mock_queue *queue)
+{
+    struct bw_rng rng = {queue->machine->seed ^ queue->id};
+    for (size_t i = 0; i < BW_MOCK_SH_COUNT; i++)
+        queue->sh[i] = (uint32_t)bw_rng_next(&rng);
+}
+
 enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
 {
     enum bw_mock_queue_progress progress;
     if (atomic_load(&queue->context->evictions) != queue->evictions &&
-        stop_queue(queue, BW_MOCK_QUEUE_EVICTED))
+        stop_queue(queue, BW_MOCK_QUEUE_EVICTED)) {
         bw_mock_launch_abandon(queue);
+        if (queue->feed)
+            queue->context->front->failed(queue);
+    }
     if (atomic_load(&queue->state) != BW_MOCK_QUEUE_RUNS)
         return BW_MOCK_QUEUE_STOPPED;
     if (atomic_load(&queue->inactive))
@@ -275,14 +295,19 @@ enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue)
     if (atomic_load_explicit(&queue->hung, memory_order_relaxed) || !take_doorbell(queue))
         return BW_MOCK_QUEUE_BLOCKED;
     if (!has_work(queue))
-        return BW_MOCK_QUEUE_IDLE;
+        return queue->feed ? queue->context->front->feed(queue) : BW_MOCK_QUEUE_IDLE;
     if (!queue->again && atomic_load_explicit(&queue->machine->faults.count, memory_order_relaxed) &&
-        !injection_passes(queue, &progress))
+        !injection_passes(queue, &progress)) {
+        if (progress == BW_MOCK_QUEUE_STOPPED && queue->feed && !atomic_load(&queue->hung))
+            queue->context->front->failed(queue);
         return progress;
+    }
     if (!queue->again && queue->machine->jitter && !jitter_passes(queue))
         return BW_MOCK_QUEUE_BLOCKED;
     queue->speed.drawn = false;
     progress = step_packet(queue);
+    if (progress == BW_MOCK_QUEUE_STOPPED && queue->feed)
+        queue->context->front->failed(queue);
     queue->again = progress == BW_MOCK_QUEUE_BLOCKED || progress == BW_MOCK_QUEUE_RUNNING;
     if (progress == BW_MOCK_QUEUE_MOVED) {
         atomic_fetch_add_explicit(&queue->packets, 1, memory_order_relaxed);
@@ -424,7 +449,8 @@ enum bw_mock_queue_progress bw_mock_queue_fault(struct bw_mock_queue *queue,
     bw_mock_error_set(queue->machine, "%s: %s: memory fault at 0x%llx, %s of %s memory (%s)", queue->name,
                       what, (unsigned long long)violation->va, access_name(violation->access),
                       violation->mapped ? "protected" : "unmapped", near);
-    atomic_fetch_add(&context->evictions, 1);
+    if (!queue->feed) /* amdgpu's own rings go on with what others gave them */
+        atomic_fetch_add(&context->evictions, 1);
     bw_mock_progress_signal(queue->machine);
     context->front->memory_fault(context, violation);
     return BW_MOCK_QUEUE_STOPPED;

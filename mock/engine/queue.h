@@ -1,4 +1,5 @@
-/* A hardware queue: a ring in the process's address space that an engine's thread consumes.
+/* A hardware queue: a ring in the process's address space that an engine's thread consumes; or one that its
+ * front feeds with indirect buffers, as a kernel driver does on rings of its own.
  *
  * In threaded mode each queue has a thread of its own, so that clients meet real concurrency; in single-step
  * mode bw_mock_step picks queues. Either way all work happens in bw_mock_queue_step, one packet at a time. */
@@ -15,14 +16,6 @@
 #include "mock/machine.h"
 
 enum bw_mock_queue_type { BW_MOCK_QUEUE_PM4, BW_MOCK_QUEUE_AQL, BW_MOCK_QUEUE_SDMA };
-
-enum bw_mock_queue_progress {
-    BW_MOCK_QUEUE_IDLE,    /* nothing until the next doorbell */
-    BW_MOCK_QUEUE_MOVED,   /* something was done */
-    BW_MOCK_QUEUE_RUNNING, /* single-step: part of a kernel was done */
-    BW_MOCK_QUEUE_BLOCKED, /* waits for memory to change */
-    BW_MOCK_QUEUE_STOPPED, /* failed or evicted; only destroying it helps */
-};
 
 enum bw_mock_queue_state { BW_MOCK_QUEUE_RUNS, BW_MOCK_QUEUE_FAILED, BW_MOCK_QUEUE_EVICTED };
 
@@ -55,6 +48,7 @@ struct bw_mock_queue {
     uint32_t percentage, priority;
     struct bw_mock_doorbell *doorbell;
     uint32_t doorbell_index;
+    void *feed; /* the front's: it feeds the queue, and there is no ring, no pointer and no doorbell page */
     uint32_t evictions; /* of the context when the queue was made */
 
     uint64_t read;    /* words (PM4), packets (AQL), bytes (SDMA); never wraps */
@@ -108,6 +102,10 @@ void bw_mock_queue_halt(struct bw_mock_queue *queue);
 void bw_mock_queue_free(struct bw_mock_queue *queue);
 
 enum bw_mock_queue_progress bw_mock_queue_step(struct bw_mock_queue *queue);
+/* A fed queue begins with the indirect buffer. */
+void bw_mock_queue_begin(struct bw_mock_queue *queue, uint64_t va, uint32_t words);
+/* A fed queue begins with the work of whoever comes next: registers hold what the last one left there. */
+void bw_mock_queue_forget_registers(struct bw_mock_queue *queue);
 
 /* What hardware would not tell. Any thread; the queue is in its process's list, and machine.lock is held. */
 void bw_mock_queue_look(struct bw_mock_queue *queue, struct bw_queue_view *view);

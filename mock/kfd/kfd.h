@@ -27,8 +27,16 @@ int bw_mock_kfd_available(struct bw_mock_process *process, struct mock_kfd_get_a
 /* Unmaps and frees everything: the process ends, no queue runs. */
 void bw_mock_kfd_free_all(struct bw_mock_process *process);
 struct bw_mock_buffer *bw_mock_kfd_buffer(struct bw_mock_process *process, uint64_t handle);
+/* What every front does with a buffer: memory behind it out of the pool that its flags name (MOCK_KFD_ALLOC_
+ * VRAM or not), a place in the process's table, and waiting until no kernel touches user memory that was just
+ * unmapped. machine.lock is held. */
+int bw_mock_buffer_back(struct bw_mock_context *context, struct bw_mock_buffer *buffer, const char *call);
+int bw_mock_buffer_add(struct bw_mock_process *process, struct bw_mock_buffer *buffer);
+void bw_mock_buffer_drain_user(struct bw_mock_context *context);
 /* The last CPU mapping of a buffer that was freed is gone. */
 void bw_mock_buffer_release(struct bw_mock_buffer *buffer);
+/* One who holds its memory (cpu_maps) goes. */
+void bw_mock_buffer_let_go(struct bw_mock_buffer *buffer);
 /* User memory went away (munmap): takes it from the GPUs, as the kernel's MMU notifier does. */
 void bw_mock_kfd_invalidate_user(struct bw_mock *machine, const void *base, uint64_t size);
 
@@ -43,5 +51,7 @@ int bw_mock_kfd_queue_look(struct bw_mock_process *process, uint32_t queue_id, s
 
 /* user_memory.c: whether the host can read and write all of [base, base + size). */
 bool bw_mock_user_memory_ok(const void *base, uint64_t size);
+/* copy_from_user: false where not all of it can be read. */
+bool bw_mock_user_copy(void *target, uint64_t source, uint64_t size);
 
 #endif

@@ -117,9 +117,22 @@ static void fill_with_junk(struct bw_mock *machine, struct bw_mock_buffer *buffe
     }
 }
 
-static int back_buffer(struct bw_mock_context *context, struct bw_mock_buffer *buffer, uint64_t user_pointer)
+int bw_mock_buffer_back(struct bw_mock_context *context, struct bw_mock_buffer *buffer, const char *call)
 {
     struct bw_mock *machine = context->process->machine;
+    bool vram = buffer->flags & MOCK_KFD_ALLOC_VRAM;
+    buffer->pool = vram ? &context->gpu->vram : &machine->system;
+    int rc = bw_mock_pool_take(buffer->pool, buffer->size, &buffer->offset);
+    if (rc)
+        return bw_mock_refuse(machine, rc, "%s: 0x%llx bytes of %s, 0x%llx are free", call,
+                              (unsigned long long)buffer->size, vram ? "VRAM" : "system memory",
+                              (unsigned long long)(buffer->pool->limit - buffer->pool->used));
+    buffer->host = bw_mock_pool_host(buffer->pool, buffer->offset);
+    return 0;
+}
+
+static int back_buffer(struct bw_mock_context *context, struct bw_mock_buffer *buffer, uint64_t user_pointer)
+{
     if (buffer->flags & MOCK_KFD_ALLOC_USERPTR) {
         buffer->host = (uint8_t *)(uintptr_t)user_pointer;
         return 0;
@@ -128,21 +141,14 @@ static int back_buffer(struct bw_mock_context *context, struct bw_mock_buffer *b
         buffer->offset = MOCK_KFD_MMAP_DOORBELL | (uint64_t)context->gpu->gpu_id << MOCK_KFD_MMAP_GPU_SHIFT;
         return 0;
     }
-    bool vram = buffer->flags & MOCK_KFD_ALLOC_VRAM;
-    buffer->pool = vram ? &context->gpu->vram : &machine->system;
-    int rc = bw_mock_pool_take(buffer->pool, buffer->size, &buffer->offset);
-    if (rc)
-        return bw_mock_refuse(machine, rc, "ALLOC_MEMORY_OF_GPU: 0x%llx bytes of %s, 0x%llx are free",
-                              (unsigned long long)buffer->size, vram ? "VRAM" : "system memory",
-                              (unsigned long long)(buffer->pool->limit - buffer->pool->used));
-    buffer->host = bw_mock_pool_host(buffer->pool, buffer->offset);
-    if (vram)
-        fill_with_junk(machine, buffer);
-    return 0;
+    int rc = bw_mock_buffer_back(context, buffer, "ALLOC_MEMORY_OF_GPU");
+    if (!rc && buffer->flags & MOCK_KFD_ALLOC_VRAM)
+        fill_with_junk(context->process->machine, buffer);
+    return rc;
 }
 
 /* Handles start at 1, like those of an IDR that is told to. */
-static int add_buffer(struct bw_mock_process *process, struct bw_mock_buffer *buffer)
+int bw_mock_buffer_add(struct bw_mock_process *process, struct bw_mock_buffer *buffer)
 {
     if (!process->buffers.count && bw_vec_push(&process->buffers, NULL))
         return -ENOMEM;
@@ -161,9 +167,17 @@ static int add_buffer(struct bw_mock_process *process, struct bw_mock_buffer *bu
 
 void bw_mock_buffer_release(struct bw_mock_buffer *buffer)
 {
+    if (buffer->origin)
+        bw_mock_buffer_let_go(buffer->origin);
     if (buffer->pool)
         bw_mock_pool_give(buffer->pool, buffer->offset, buffer->size);
     free(buffer);
+}
+
+void bw_mock_buffer_let_go(struct bw_mock_buffer *buffer)
+{
+    if (!--buffer->cpu_maps && !buffer->process)
+        bw_mock_buffer_release(buffer);
 }
 
 int bw_mock_kfd_alloc(struct bw_mock_process *process, struct mock_kfd_alloc_memory_args *args)
@@ -190,7 +204,7 @@ int bw_mock_kfd_alloc(struct bw_mock_process *process, struct mock_kfd_alloc_mem
         free(buffer);
         return rc;
     }
-    rc = add_buffer(process, buffer);
+    rc = bw_mock_buffer_add(process, buffer);
     if (rc) {
         bw_mock_buffer_release(buffer);
         return rc;
@@ -326,7 +340,7 @@ static void evict(struct bw_mock_context *context)
         bw_mock_sleep_ns(process->machine, DRAIN_STEP_NS);
 }
 
-static void drain_user(struct bw_mock_context *context)
+void bw_mock_buffer_drain_user(struct bw_mock_context *context)
 {
     drain(context, DRAIN_NS);
     if (!context->process->machine->single_step && atomic_load(&context->dispatches))
@@ -352,7 +366,7 @@ static int unmap_one(struct bw_mock_buffer *buffer, struct bw_mock_context *cont
     if (buffer->pool)
         drain(context, DRAIN_SHORT_NS);
     else
-        drain_user(context);
+        bw_mock_buffer_drain_user(context);
     bw_mock_link_mirror_free(&mapping);
     return 0;
 }
@@ -431,7 +445,7 @@ void bw_mock_kfd_invalidate_user(struct bw_mock *machine, const void *base, uint
             for (uint32_t gpu = 0; gpu < machine->gpu_count; gpu++)
                 bw_mock_space_unmap(&process->contexts[gpu].space, buffer->va);
             for (uint32_t gpu = 0; gpu < machine->gpu_count; gpu++)
-                drain_user(&process->contexts[gpu]);
+                bw_mock_buffer_drain_user(&process->contexts[gpu]);
         }
     }
 }

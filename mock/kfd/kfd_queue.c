@@ -133,7 +133,8 @@ static int take_engine(struct bw_mock_queue *queue, bool xgmi)
         struct bw_mock_process *process = machine->processes.data[p];
         for (size_t i = 0; i < process->queues.count; i++) {
             struct bw_mock_queue *other = process->queues.data[i];
-            if (other->type == BW_MOCK_QUEUE_SDMA && other->context->gpu == queue->context->gpu)
+            if (other->type == BW_MOCK_QUEUE_SDMA && !other->feed &&
+                other->context->gpu == queue->context->gpu)
                 used[other->sdma_engine]++;
         }
     }

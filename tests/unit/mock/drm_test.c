@@ -15,7 +15,7 @@ struct info_args {
 
 static int info(struct client *c, uint32_t query, uint32_t parameter, void *data, uint32_t size)
 {
-    struct info_args args = {(uintptr_t)data, size, query, {parameter, 1}};
+    struct info_args args = {(uintptr_t)data, size, query, {parameter, query == 0x15}};
     return drm(c, 0x45, &args, sizeof args);
 }
 
@@ -56,7 +56,11 @@ static void queries_tell_of_the_gpu(void)
     BW_EQ(info(&c, 0x16, 0, device, 4), 0);     /* a caller of an older release takes less */
     BW_EQ(info(&c, 0x02, 2, ip, sizeof ip), 0); /* HW_IP_INFO of DMA */
     BW_EQ(ip[0], 6);
-    BW_EQ(ip[6], 1);
+    BW_EQ(ip[4], 256); /* start and size of command buffers */
+    BW_EQ(ip[6], 3);
+    BW_EQ(info(&c, 0x02, 1, ip, sizeof ip), 0); /* of compute */
+    BW_EQ(ip[6], 0xf);
+    BW_EQ(ip[7], 0x0b0000);
     BW_EQ(info(&c, 0x02, 7, ip, sizeof ip), 0);
     BW_EQ(ip[6], 0);
     BW_EQ(info(&c, 0x10, 0, &used, sizeof used), 0); /* VRAM_USAGE */
@@ -70,8 +74,8 @@ static void queries_tell_of_the_gpu(void)
     BW_EQ(info(&c, 0x15, 0x263e, &word, 4), 0); /* READ_MMR_REG of GB_ADDR_CONFIG, and of another */
     BW_EQ(info(&c, 0x15, 0x1234, &word, 4), -EFAULT);
     BW_EQ(info(&c, 0x7f, 0, &word, 4), -EINVAL);
-    BW_EQ(info(&c, 0x00, 0, NULL, 4), -EFAULT);
-    BW_EQ(drm(&c, 0x44, device, 64), -EINVAL);
+    BW_EQ(info(&c, 0x00, 0, NULL, 4), -EINVAL);
+    BW_EQ(drm(&c, 0x6f, device, 64), -EINVAL);
     BW_EQ(c.sys->ops->ioctl(c.sys, c.render, _IOC(_IOC_READ, 'x', 0, 8), device), -ENOTTY);
     client_close(&c);
 }
