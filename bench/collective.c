@@ -176,6 +176,7 @@ static int gpu_note(void *user, const struct bw_device_listing *listing)
 {
     struct names *names = user;
     if (listing->usable && !listing->info.mock && listing->info.vram_bytes &&
+        strcmp(listing->info.iface, "drm") && /* the same GPUs once more */
         names->count < BW_BENCH_RANKS_MAX)
         snprintf(names->text[names->count++], sizeof names->text[0], "%s", listing->info.name);
     return 0;

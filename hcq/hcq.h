@@ -191,6 +191,9 @@ void bw_hcq_turn_give(struct bw_ctx *ctx);
 
 /* open.c */
 #define BW_HCQ_DEFAULT_MOCK "mockkfd+amd@gfx1100"
+/* What a name that is left out stands for, unless the configuration has one: the first real GPU, through the
+ * KFD where that is, else through its render node; else the mock. */
+const char *bw_device_default(struct bw_ctx *ctx);
 struct bw_device_name;
 /* The mock machine that the name describes, made when no open device has it. */
 int bw_machine_acquire(struct bw_ctx *ctx, const struct bw_device_name *name, struct bw_machine **machine,

@@ -7,6 +7,8 @@
 #include "iface/iface.h"
 #include "iface/name.h"
 
+#define DRM_MOCK "mockdrm+amd@gfx1100"
+
 enum {
     VENDOR_AMD = 0x1002,
     VENDOR_NVIDIA = 0x10de,
@@ -18,6 +20,8 @@ struct list_state {
     int (*entry)(void *user, const struct bw_device_listing *listing);
     void *user;
     const struct bw_device_name *mock; /* whose GPUs are being listed; NULL: real ones */
+    const char *iface;                 /* of real ones */
+    struct bw_device_name chosen;      /* what no name stands for */
     uint32_t index;
     int stopped; /* what entry returned */
 };
@@ -48,15 +52,26 @@ static void why_not(const struct list_state *state, const struct bw_iface_listin
         bw_err_format(&err, why, why_size);
 }
 
-static int list_kfd(void *user, const struct bw_iface_listing *found)
+static bool is_chosen(const struct list_state *state, const struct bw_device_name *name)
+{
+    const struct bw_device_name *chosen = &state->chosen;
+    bool iface = chosen->iface[0] ? !strcmp(chosen->iface, name->iface) : !strcmp(name->iface, "kfd");
+    uint32_t index = chosen->where == BW_NAME_INDEX ? chosen->index : 0;
+    return !strcmp(chosen->driver, name->driver) && iface && index == name->index &&
+           (!chosen->mock || !strcmp(chosen->arch, name->arch));
+}
+
+static int list_gpu(void *user, const struct bw_iface_listing *found)
 {
     struct list_state *state = user;
     const struct bw_iface_properties *properties = &found->properties;
     struct bw_device_listing listing = {0};
     struct bw_device_info *info = &listing.info;
-    struct bw_device_name name = {.iface = "kfd", .driver = "amd", .count = 1};
+    struct bw_device_name name = {.driver = "amd", .count = 1};
     if (state->mock)
         name = *state->mock;
+    else
+        snprintf(name.iface, sizeof name.iface, "%s", state->iface);
     name.where = BW_NAME_INDEX;
     name.index = state->index++;
     arch_name(properties->gfx_version, info->arch, sizeof info->arch);
@@ -67,6 +82,7 @@ static int list_kfd(void *user, const struct bw_iface_listing *found)
     snprintf(info->iface, sizeof info->iface, "%s", name.iface);
     why_not(state, found, info->arch, listing.why, sizeof listing.why);
     listing.usable = !listing.why[0];
+    listing.chosen = is_chosen(state, &name);
     info->vram_bytes = properties->vram_bytes;
     info->wave_size = properties->wave_size;
     info->compute_units = properties->simd_per_cu ? properties->simd_count / properties->simd_per_cu : 0;
@@ -86,17 +102,22 @@ static int list_unusable(struct list_state *state, const char *name, const char 
     return list_add(state, &listing);
 }
 
-static void list_real_kfd(struct bw_ctx *ctx, struct list_state *state)
+/* Real GPUs, by one way. */
+static void list_real(struct bw_ctx *ctx, struct list_state *state, bool drm)
 {
     struct bw_err err = {0};
-    int found = bw_kfd_list(ctx->sys, list_kfd, state, &err);
+    state->iface = drm ? "drm" : "kfd";
+    state->index = 0;
+    int found =
+        drm ? bw_drm_list(ctx->sys, list_gpu, state, &err) : bw_kfd_list(ctx->sys, list_gpu, state, &err);
     if (found > 0 || state->stopped)
         return;
     if (found == 0)
-        bw_fail(&err, -ENODEV, "kfd", "amdgpu is loaded but has no GPU with compute");
+        bw_fail(&err, -ENODEV, state->iface,
+                drm ? "no render node is amdgpu's" : "amdgpu is loaded but has no GPU with compute");
     char why[sizeof((struct bw_device_listing *)0)->why];
     bw_err_format(&err, why, sizeof why);
-    list_unusable(state, "kfd+amd", "amd", "kfd", why);
+    list_unusable(state, drm ? "drm+amd" : "kfd+amd", "amd", state->iface, why);
 }
 
 /* GPUs on the bus, whether or not a kernel driver has them. */
@@ -143,15 +164,18 @@ static void list_mock(struct bw_ctx *ctx, struct list_state *state, const char *
     if (!rc)
         rc = bw_machine_acquire(ctx, &name, &machine, &err);
     if (!rc) {
-        struct list_state mocks = {.entry = state->entry, .user = state->user, .mock = &name};
-        rc = bw_kfd_list(bw_machine_sys(machine), list_kfd, &mocks, &err);
+        struct list_state mocks = {
+            .entry = state->entry, .user = state->user, .mock = &name, .chosen = state->chosen};
+        bool drm = !strcmp(name.iface, "mockdrm");
+        struct bw_sys *sys = bw_machine_sys(machine);
+        rc = drm ? bw_drm_list(sys, list_gpu, &mocks, &err) : bw_kfd_list(sys, list_gpu, &mocks, &err);
         state->stopped = mocks.stopped;
         bw_machine_release(ctx, machine);
     }
     if (rc < 0 && !state->stopped) {
         char why[sizeof((struct bw_device_listing *)0)->why];
         bw_err_format(&err, why, sizeof why);
-        list_unusable(state, text, "amd", "mockkfd", why);
+        list_unusable(state, text, "amd", name.iface, why);
     }
 }
 
@@ -159,16 +183,20 @@ int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_
                    void *user, struct bw_err *err)
 {
     struct list_state state = {.entry = entry, .user = user};
-    list_real_kfd(ctx, &state);
+    const char *device = ctx->config.device;
+    (void)bw_device_name_parse(device ? device : bw_device_default(ctx), &state.chosen, NULL);
+    list_real(ctx, &state, false);
+    if (!state.stopped)
+        list_real(ctx, &state, true);
     if (!state.stopped)
         ctx->sys->ops->pci_scan(ctx->sys, list_pci, &state);
     list_host(&state, "host:0", "host");
     list_host(&state, "null", "null");
-    /* The mock that the configuration names, else the one that stands in for a missing GPU. */
-    struct bw_device_name name;
-    const char *device = ctx->config.device;
-    bool other = device && bw_device_name_parse(device, &name, NULL) == 0 && name.mock;
+    /* The mock that the configuration names, else the one that stands in for a missing GPU, by both ways. */
+    bool other = device && state.chosen.mock;
     if (!state.stopped)
         list_mock(ctx, &state, other ? device : BW_HCQ_DEFAULT_MOCK);
+    if (!state.stopped && !other)
+        list_mock(ctx, &state, DRM_MOCK);
     return state.stopped;
 }

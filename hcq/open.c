@@ -24,14 +24,21 @@ struct bw_machine {
     char arch[24];
     uint32_t count, cu_count, xgmi_engines;
     uint64_t vram_bytes, bar_bytes, seed, jitter;
+    bool drm; /* without the KFD */
 };
+
+static bool name_is_drm(const struct bw_device_name *name)
+{
+    return !strcmp(name->iface, name->mock ? "mockdrm" : "drm");
+}
 
 static bool machine_matches(const struct bw_machine *machine, const struct bw_device_name *name)
 {
     return strcmp(machine->arch, name->arch) == 0 && machine->count == name->count &&
            machine->cu_count == name->cu_count && machine->vram_bytes == name->vram_bytes &&
            machine->bar_bytes == name->bar_bytes && machine->seed == name->seed &&
-           machine->jitter == name->jitter && machine->xgmi_engines == name->xgmi_engines;
+           machine->jitter == name->jitter && machine->xgmi_engines == name->xgmi_engines &&
+           machine->drm == name_is_drm(name);
 }
 
 static int machine_faults_add(const struct bw_machine *machine, const char *specifications,
@@ -66,6 +73,7 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
     machine->seed = name->seed;
     machine->jitter = name->jitter;
     machine->xgmi_engines = name->xgmi_engines;
+    machine->drm = name_is_drm(name);
     struct bw_mock_config config = {.size = sizeof config,
                                     .arch = machine->arch,
                                     .gpu_count = name->count,
@@ -75,7 +83,8 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .threads = ctx->config.mock_threads,
                                     .seed = name->seed,
                                     .jitter = name->jitter,
-                                    .xgmi_engines = name->xgmi_engines};
+                                    .xgmi_engines = name->xgmi_engines,
+                                    .kfd_absent = machine->drm};
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
     if (rc ==
         -EINVAL) { /* more than such a GPU can have: like any other name of a device that there is not */
@@ -184,6 +193,33 @@ int bw_mock_name_check(const char *arch, struct bw_err *err)
     return -ENODEV;
 }
 
+/* How this machine's AMD GPUs are reached where the name does not say: through the KFD if any of them can be,
+ * else through render nodes. */
+enum way { WAY_NONE, WAY_KFD, WAY_DRM };
+
+static int count_usable(void *user, const struct bw_iface_listing *listing)
+{
+    *(uint32_t *)user += listing->why[0] == 0;
+    return 0;
+}
+
+static int count_drivable(void *user, const struct bw_iface_listing *listing)
+{
+    *(uint32_t *)user += listing->why[0] == 0 && bw_amd_check(&listing->properties, NULL) == 0;
+    return 0;
+}
+
+static enum way real_way(struct bw_ctx *ctx)
+{
+    uint32_t usable = 0;
+    struct bw_err ignored;
+    if (bw_kfd_list(ctx->sys, count_usable, &usable, &ignored) > 0 && usable)
+        return WAY_KFD;
+    if (bw_drm_list(ctx->sys, count_drivable, &usable, &ignored) > 0 && usable)
+        return WAY_DRM;
+    return WAY_NONE;
+}
+
 static int amd_open(struct bw_ctx *ctx, const struct bw_device_name *name, struct bw_device **device,
                     struct bw_sys **sys, struct bw_machine **machine, struct bw_err *err)
 {
@@ -200,14 +236,15 @@ static int amd_open(struct bw_ctx *ctx, const struct bw_device_name *name, struc
             return rc;
         *sys = (*machine)->sys;
     }
-    int rc = bw_kfd_open(*sys, index, &iface, err);
+    bool drm = name_is_drm(name) || (!name->iface[0] && real_way(ctx) == WAY_DRM);
+    int rc = drm ? bw_drm_open(*sys, index, &iface, err) : bw_kfd_open(*sys, index, &iface, err);
     if (!rc)
         rc = bw_amd_open(ctx, iface, device, err); /* takes iface over */
     if (rc)
         return rc;
     struct bw_device_info *info = &(*device)->info;
     info->mock = name->mock || info->mock;
-    snprintf(info->iface, sizeof info->iface, "%s", name->mock ? "mockkfd" : "kfd");
+    snprintf(info->iface, sizeof info->iface, "%s%s", name->mock ? "mock" : "", drm ? "drm" : "kfd");
     if (name->arch[0] && strcmp(name->arch, info->arch) != 0) {
         bw_fail(err, -ENODEV, "hcq", "device %u is not a %s", index, name->arch);
         bw_err_observed(err, "%s", info->arch);
@@ -257,7 +294,7 @@ static int driver_open(struct bw_ctx *ctx, const struct bw_device_name *name, st
         return bw_disk_device_open(ctx, text, name->path, device, err);
     bool by_number = name->where != BW_NAME_PCI;
     if (strcmp(name->driver, "amd") == 0 && by_number &&
-        (iface_is(name, "kfd") || strcmp(name->iface, "mockkfd") == 0))
+        (iface_is(name, "kfd") || name_is_drm(name) || strcmp(name->iface, "mockkfd") == 0))
         return amd_open(ctx, name, device, sys, machine, err);
     if (by_number)
         bw_fail(err, -ENODEV, "hcq", "device '%.100s': this version has no driver %s%s%s", text, name->driver,
@@ -268,20 +305,17 @@ static int driver_open(struct bw_ctx *ctx, const struct bw_device_name *name, st
     return -ENODEV;
 }
 
-static int count_usable(void *user, const struct bw_iface_listing *listing)
-{
-    *(uint32_t *)user += listing->why[0] == 0;
-    return 0;
-}
-
 /* The first real GPU, else the mock. */
-static const char *default_name(struct bw_ctx *ctx)
+const char *bw_device_default(struct bw_ctx *ctx)
 {
-    uint32_t usable = 0;
-    struct bw_err ignored;
-    if (bw_kfd_list(ctx->sys, count_usable, &usable, &ignored) > 0 && usable)
+    switch (real_way(ctx)) {
+    case WAY_KFD:
         return "kfd+amd";
-    return BW_HCQ_DEFAULT_MOCK;
+    case WAY_DRM:
+        return "drm+amd";
+    default:
+        return BW_HCQ_DEFAULT_MOCK;
+    }
 }
 
 int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out, struct bw_err *err)
@@ -293,7 +327,7 @@ int bw_device_open(struct bw_ctx *ctx, const char *text, struct bw_device **out,
     if (bw_ctx_forked(ctx))
         return bw_fail(err, -ECHILD, "hcq", "context made before fork");
     if (!text)
-        text = ctx->config.device ? ctx->config.device : default_name(ctx);
+        text = ctx->config.device ? ctx->config.device : bw_device_default(ctx);
     int rc = bw_device_name_parse(text, &name, err);
     if (rc) {
         bw_device_names_hint(ctx, err);

@@ -1,5 +1,5 @@
-/* How a GPU is reached. One struct bw_iface is one opened GPU; KFD today, PCI and VFIO later behind the same
- * ops. Drivers see only this header of iface/. */
+/* How a GPU is reached. One struct bw_iface is one opened GPU; the KFD and amdgpu's DRM node today, PCI and
+ * VFIO later behind the same ops. Drivers see only this header of iface/. */
 #ifndef BW_IFACE_IFACE_H
 #define BW_IFACE_IFACE_H
 
@@ -14,7 +14,7 @@ struct bw_iface;
 
 /* What the interface knows about the GPU (KFD: topology properties). */
 struct bw_iface_properties {
-    char node_name[64];   /* path or address for messages, "kfd node 1" */
+    char node_name[64];   /* path or address for messages, "kfd node 1", "render node 128" */
     char product[64];     /* marketing name, or empty */
     uint32_t gfx_version; /* major*10000 + minor*100 + stepping, as KFD's gfx_target_version: 110000 */
     uint16_t vendor_id, device_id;
@@ -64,6 +64,7 @@ enum bw_iface_queue_kind {
     BW_IFACE_QUEUE_SDMA_XGMI, /* on an engine for links between GPUs */
 };
 
+/* An interface with queue_submit ignores the ring and the pointers: the kernel has its own. */
 struct bw_iface_queue_request {
     enum bw_iface_queue_kind kind;
     const struct bw_iface_memory *ring;
@@ -75,8 +76,24 @@ struct bw_iface_queue_request {
 
 struct bw_iface_queue {
     uint32_t id;
-    struct bw_region doorbell; /* 8 bytes: this queue's doorbell */
+    struct bw_region doorbell; /* 8 bytes: this queue's doorbell; size 0 where the kernel is told instead */
+    struct bw_region done;     /* else: 8 bytes, how many submissions are done */
     void *private_data;        /* EOP and save-area memory, owned by the interface */
+};
+
+/* One command buffer of a submission. */
+struct bw_iface_commands {
+    uint64_t va;
+    uint32_t word_count;
+    bool invalidate_code; /* instruction caches may hold what was there before */
+};
+
+enum {
+    /* Under way on one queue before queue_submit sleeps (amdgpu_sched_jobs). */
+    BW_IFACE_SUBMISSIONS_MAX = 32,
+    /* Of one submission: amdgpu takes 49 for a copy engine's ring and more for others (amdgpu_ring_max_ibs),
+     * and these are kept on the stack. */
+    BW_IFACE_COMMANDS_MAX = 32,
 };
 
 enum bw_fault_kind { BW_FAULT_NONE, BW_FAULT_MEMORY, BW_FAULT_HARDWARE, BW_FAULT_LOST };
@@ -105,6 +122,12 @@ struct bw_iface_ops {
     int (*queue_create)(struct bw_iface *iface, const struct bw_iface_queue_request *request,
                         struct bw_iface_queue *queue, struct bw_err *err);
     int (*queue_destroy)(struct bw_iface *iface, struct bw_iface_queue *queue, struct bw_err *err);
+    /* NULL: queues have rings and doorbells. Else they have neither, and the kernel is handed command
+     * buffers, which it executes in order; what is in them stays as it is until their last signal. One thread
+     * at a time per queue. Sleeps while the kernel has as much work of this queue as it takes. -ECANCELED:
+     * the queue's work made the GPU hang or fault, see query_fault; only destroying it helps. */
+    int (*queue_submit)(struct bw_iface *iface, struct bw_iface_queue *queue,
+                        const struct bw_iface_commands *commands, uint32_t command_count, struct bw_err *err);
     /* Sleeps until an interrupt or fault of this GPU or the timeout: 1 something may have happened, 0
      * timeout, -errno. An interrupt that comes while nobody waits is kept for the next call; one that comes
      * while several threads wait wakes those and is gone: with more than one waiter look at the condition
@@ -146,6 +169,13 @@ struct bw_iface_listing {
 int bw_kfd_open(struct bw_sys *sys, uint32_t index, struct bw_iface **iface, struct bw_err *err);
 /* Returns the number of GPU nodes (entry called for each) or -errno. */
 int bw_kfd_list(struct bw_sys *sys, int (*entry)(void *user, const struct bw_iface_listing *listing),
+                void *user, struct bw_err *err);
+
+/* amdgpu's render nodes, without the KFD: the same, in order of their minor numbers. Every opening has an
+ * address space of its own. -ENOTSUP also: the kernel does not tell which architecture it is (before Linux
+ * 6.2), or bellwire does not know it. */
+int bw_drm_open(struct bw_sys *sys, uint32_t index, struct bw_iface **iface, struct bw_err *err);
+int bw_drm_list(struct bw_sys *sys, int (*entry)(void *user, const struct bw_iface_listing *listing),
                 void *user, struct bw_err *err);
 
 #endif

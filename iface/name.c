@@ -18,8 +18,8 @@
 static const struct {
     const char *iface, *driver;
 } served_table[] = {
-    {"kfd", "amd"}, {"pci", "amd"}, {"vfio", "amd"},  {"usb", "amd"},  {"rm", "nv"},
-    {"pci", "nv"},  {"vfio", "nv"}, {"kgsl", "qcom"}, {"msm", "qcom"},
+    {"kfd", "amd"}, {"drm", "amd"}, {"pci", "amd"}, {"vfio", "amd"},  {"usb", "amd"},
+    {"rm", "nv"},   {"pci", "nv"},  {"vfio", "nv"}, {"kgsl", "qcom"}, {"msm", "qcom"},
 };
 
 static const char mock_prefix[] = "mock";

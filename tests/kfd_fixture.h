@@ -1,5 +1,5 @@
-/* A GPU opened through the KFD interface on a mock machine, behind a wrapper that counts, fails calls and
- * finds leaks; and a PM4 queue to make the GPU do something. */
+/* A GPU opened through the KFD or DRM interface (tests/way.h) on a mock machine, behind a wrapper that
+ * counts, fails calls and finds leaks; and a PM4 queue to make the GPU do something. */
 #ifndef BW_TESTS_KFD_FIXTURE_H
 #define BW_TESTS_KFD_FIXTURE_H
 
@@ -11,6 +11,7 @@
 #include "iface/iface.h"
 #include "iface/sys_wrap.h"
 #include "tests/check.h"
+#include "tests/way.h"
 
 enum { FIXTURE_RING_BYTES = 4096, FIXTURE_WAIT_NS = 1000000000 };
 
@@ -22,8 +23,12 @@ struct kfd_fixture {
 static inline bool fixture_machine(struct kfd_fixture *f, const char *arch, uint32_t gpus,
                                    uint64_t vram_bytes)
 {
-    struct bw_mock_config config = {
-        .size = sizeof config, .arch = arch, .gpu_count = gpus, .vram_bytes = vram_bytes, .threads = 1};
+    struct bw_mock_config config = {.size = sizeof config,
+                                    .arch = arch,
+                                    .gpu_count = gpus,
+                                    .vram_bytes = vram_bytes,
+                                    .threads = 1,
+                                    .kfd_absent = WAY_DRM};
     struct bw_err err = {0};
     *f = (struct kfd_fixture){0};
     return BW_OK(bw_mock_kfd_create(&config, &f->mock, &err), &err) &&
@@ -33,7 +38,7 @@ static inline bool fixture_machine(struct kfd_fixture *f, const char *arch, uint
 static inline bool fixture_open(struct kfd_fixture *f, const char *arch)
 {
     struct bw_err err = {0};
-    return fixture_machine(f, arch, 1, 0) && BW_OK(bw_kfd_open(f->sys, 0, &f->iface, &err), &err);
+    return fixture_machine(f, arch, 1, 0) && BW_OK(way_open(f->sys, 0, &f->iface, &err), &err);
 }
 
 /* Closes everything; nothing may be left open or mapped. */
@@ -88,10 +93,22 @@ static inline int pm4_close(struct pm4_fixture *q, struct bw_err *err)
     return rc;
 }
 
-/* Writes the packets to the ring and rings the doorbell. */
-static inline void pm4_submit(struct pm4_fixture *q, struct bw_encoder *encoder)
+/* To a kernel: the words at the start of the ring's memory. */
+static inline int pm4_hand_over(struct pm4_fixture *q, struct bw_encoder *encoder, struct bw_err *err)
+{
+    for (uint32_t i = 0; i < encoder->count; i++)
+        bw_wr32(&q->ring.cpu, i * 4, encoder->words[i]);
+    struct bw_iface_commands commands = {.va = q->ring.gpu_va, .word_count = encoder->count};
+    bw_encoder_free(encoder);
+    return q->iface->ops->queue_submit(q->iface, &q->queue, &commands, 1, err);
+}
+
+/* Writes the packets to the ring and rings the doorbell, or hands them over. */
+static inline int pm4_submit(struct pm4_fixture *q, struct bw_encoder *encoder, struct bw_err *err)
 {
     BW_EQ(encoder->failed, 0);
+    if (q->iface->ops->queue_submit)
+        return pm4_hand_over(q, encoder, err);
     for (uint32_t i = 0; i < encoder->count; i++)
         bw_wr32(&q->ring.cpu, (q->write_words + i) * 4 % FIXTURE_RING_BYTES, encoder->words[i]);
     q->write_words += encoder->count;
@@ -99,10 +116,11 @@ static inline void pm4_submit(struct pm4_fixture *q, struct bw_encoder *encoder)
     bw_store_fence();
     bw_wr64(&q->queue.doorbell, 0, q->write_words);
     bw_encoder_free(encoder);
+    return 0;
 }
 
 /* Writes value to address, and raises the interface's interrupt. */
-static inline void pm4_signal(struct pm4_fixture *q, uint64_t address, uint64_t value)
+static inline int pm4_signal(struct pm4_fixture *q, uint64_t address, uint64_t value, struct bw_err *err)
 {
     struct bw_encoder encoder = {0};
     uint64_t mailbox;
@@ -116,8 +134,9 @@ static inline void pm4_signal(struct pm4_fixture *q, uint64_t address, uint64_t 
     release.address = bw_operand_constant(mailbox);
     release.data = bw_operand_constant(event);
     release.interrupt_context = event;
-    bw_amd_pm4_release_mem(&encoder, BW_AMD_PM4_GCR, &release);
-    pm4_submit(q, &encoder);
+    if (mailbox)
+        bw_amd_pm4_release_mem(&encoder, BW_AMD_PM4_GCR, &release);
+    return pm4_submit(q, &encoder, err);
 }
 
 #endif

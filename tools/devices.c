@@ -28,7 +28,8 @@ static int print_row(void *user, const struct bw_device_listing *listing)
         snprintf(memory, sizeof memory, "%.0f MiB", (double)info->vram_bytes / 0x1p20);
     bw_print(stdout, "%-*s %-8s %9s  ", *column, info->name, info->arch[0] ? info->arch : "-", memory);
     if (listing->usable)
-        bw_print(stdout, "%s%s\n", info->product[0] ? info->product : "usable", info->mock ? " (mock)" : "");
+        bw_print(stdout, "%s%s%s\n", info->product[0] ? info->product : "usable", info->mock ? " (mock)" : "",
+                 listing->chosen ? ", default" : "");
     else
         bw_print(stdout, "%s%snot usable: %s\n", info->product, info->product[0] ? ", " : "", listing->why);
     return 0;
@@ -56,6 +57,7 @@ static int add_row(void *user, const struct bw_device_listing *listing)
     cJSON_AddBoolToObject(row, "mock", info->mock);
     cJSON_AddBoolToObject(row, "usable", listing->usable);
     cJSON_AddStringToObject(row, "why", listing->why);
+    cJSON_AddBoolToObject(row, "default", listing->chosen);
     cJSON_AddItemToArray(user, row);
     return 0;
 }

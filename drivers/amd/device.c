@@ -264,13 +264,18 @@ static void fill_caps(struct bw_amd_device *device)
     uint32_t copies = p->sdma_engines < most ? p->sdma_engines : most;
     uint32_t xgmi = p->sdma_xgmi_engines < most - copies ? p->sdma_xgmi_engines : most - copies;
     uint32_t computes = p->cp_queues ? p->cp_queues : 1;
+    /* The kernel deals queues that it feeds out to its few rings, where one waits behind another: work that
+     * waits on the device for work submitted later would never end, and a join of several compute queues goes
+     * through the host. One queue keeps kernels in order by itself. */
+    bool doorbells = !device->iface->ops->queue_submit;
+    computes = doorbells ? computes : 1;
     device->base.caps = (struct bw_device_caps){
         .compute_queues = computes < BW_AMD_COMPUTE_QUEUES_MAX ? computes : BW_AMD_COMPUTE_QUEUES_MAX,
         .copy_queues = copies + xgmi,
         .xgmi_copy_queues = xgmi,
         .compute_copies = true,
-        .user_doorbell = true,
-        .device_wait = true,
+        .user_doorbell = doorbells,
+        .device_wait = doorbells,
         .device_wait_64 = false, /* SDMA polls 32 bits; WAIT_REG_MEM64 would serve compute queues only */
         .copy_bytes_max = bw_amd_sdma_copy_bytes_max(device->sdma),
         .command_words_max = BW_AMD_PM4_IB_WORDS_MAX & ~(BW_AMD_PM4_IB_ALIGNMENT_WORDS - 1u),

@@ -60,8 +60,11 @@ struct bw_amd_queue {
     struct bw_amd_queue *next;
     struct bw_iface_memory ring_memory, pointer_memory;
     struct bw_iface_queue hardware;
-    bool live; /* hardware holds a queue */
-    struct bw_amd_ring ring;
+    bool live;               /* hardware holds a queue */
+    struct bw_amd_ring ring; /* unused where the interface hands work to the kernel; then these two: */
+    struct bw_iface_commands commands[BW_IFACE_COMMANDS_MAX]; /* of the next flush */
+    uint32_t command_count;
+    uint64_t submissions;     /* handed over */
     uint32_t code_generation; /* of the device, when instruction caches were last invalidated on this queue */
     pthread_mutex_t scratch_lock;
     BW_VEC(struct bw_amd_scratch) scratch; /* newest last */
@@ -93,7 +96,7 @@ struct bw_amd_device {
     struct bw_iface *iface;
     bool unfed;          /* there is no GPU: nothing is uploaded or submitted */
     uint32_t pm4, sdma;  /* enum bw_amd_packet_generation */
-    uint64_t mailbox_va; /* of the interrupt event */
+    uint64_t mailbox_va; /* of the interrupt event; 0: queues raise none */
     uint32_t event_id;
     uint32_t compute_ring_bytes, copy_ring_bytes; /* of queues made from now on */
     uint64_t wait_ns;                             /* the context's deadline */

@@ -245,6 +245,7 @@ int bw_amd_encode_signal(struct bw_queue *queue, struct bw_encoder *encoder, str
                          struct bw_operand value, bool interrupt)
 {
     const struct bw_amd_device *device = bw_amd_device(queue->device);
+    interrupt = interrupt && device->mailbox_va;
     if (queue->kind == BW_QUEUE_COMPUTE)
         signal_compute(device, encoder, target, value, interrupt);
     else

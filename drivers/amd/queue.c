@@ -16,10 +16,17 @@ static void zero_region(const struct bw_region *region)
         bw_wr64(region, at, 0);
 }
 
+static bool kernel_feeds(const struct bw_amd_queue *queue)
+{
+    return bw_amd_device(queue->base.device)->iface->ops->queue_submit != NULL;
+}
+
 static int create_hardware(struct bw_amd_queue *queue, struct bw_err *err)
 {
     struct bw_amd_device *device = bw_amd_device(queue->base.device);
     zero_region(&queue->pointer_memory.cpu);
+    queue->command_count = 0;
+    queue->submissions = 0;
     const struct bw_device_caps *caps = &device->base.caps;
     bool compute = queue->base.kind == BW_QUEUE_COMPUTE;
     uint32_t plain_copies = caps->copy_queues - caps->xgmi_copy_queues; /* the driver's own queue counts on */
@@ -37,6 +44,8 @@ static int create_hardware(struct bw_amd_queue *queue, struct bw_err *err)
     if (rc)
         return rc;
     queue->live = true;
+    if (kernel_feeds(queue))
+        return 0;
     queue->ring = (struct bw_amd_ring){
         .words = queue->ring_memory.cpu,
         .size_words = (compute ? device->compute_ring_bytes : device->copy_ring_bytes) / 4,
@@ -63,7 +72,8 @@ int bw_amd_queue_open(struct bw_amd_device *device, enum bw_queue_kind kind, uin
     assert(bw_is_pow2(ring_bytes) && ring_bytes >= BW_AMD_RING_BYTES_MIN);
     uint32_t flags = BW_IFACE_HOST | BW_IFACE_UNCACHED | BW_IFACE_EXECUTABLE;
     const struct bw_iface_ops *ops = device->iface->ops;
-    int rc = ops->alloc(device->iface, ring_bytes, flags, 0, &queue->ring_memory, err);
+    int rc =
+        kernel_feeds(queue) ? 0 : ops->alloc(device->iface, ring_bytes, flags, 0, &queue->ring_memory, err);
     rc = rc ? rc : ops->alloc(device->iface, BW_AMD_RING_BYTES_MIN, flags, 0, &queue->pointer_memory, err);
     rc = rc ? rc : create_hardware(queue, err);
     if (rc) {
@@ -188,6 +198,39 @@ static int submit_copy(struct bw_amd_queue *queue, uint64_t address, uint32_t wo
     return 0;
 }
 
+static int hand_over(struct bw_amd_queue *queue)
+{
+    struct bw_iface *iface = bw_amd_device(queue->base.device)->iface;
+    uint32_t count = queue->command_count;
+    queue->command_count = 0;
+    queue->submissions += count != 0;
+    return count ? iface->ops->queue_submit(iface, &queue->hardware, queue->commands, count, NULL) : 0;
+}
+
+/* Whether the kernel would take one more submission at once. */
+static bool has_room(const struct bw_amd_queue *queue)
+{
+    return queue->submissions - bw_amd_load64(&queue->hardware.done, 0) < BW_IFACE_SUBMISSIONS_MAX;
+}
+
+/* For the next flush, which has room if the first of its batch had; a full batch goes at once. */
+static int submit_kept(struct bw_amd_queue *queue, uint64_t address, uint32_t word_count)
+{
+    bool compute = queue->base.kind == BW_QUEUE_COMPUTE;
+    uint32_t generation = atomic_load(&bw_amd_device(queue->base.device)->code_generation);
+    int rc = queue->command_count == BW_IFACE_COMMANDS_MAX ? hand_over(queue) : 0;
+    if (rc)
+        return rc;
+    if (!queue->command_count && !has_room(queue))
+        return -EAGAIN;
+    queue->commands[queue->command_count++] =
+        (struct bw_iface_commands){.va = address,
+                                   .word_count = word_count,
+                                   .invalidate_code = compute && queue->code_generation != generation};
+    queue->code_generation = generation;
+    return 0;
+}
+
 int bw_amd_queue_submit(struct bw_queue *base, uint64_t address, uint32_t word_count)
 {
     struct bw_amd_queue *queue = bw_amd_queue(base);
@@ -201,7 +244,9 @@ int bw_amd_queue_submit(struct bw_queue *base, uint64_t address, uint32_t word_c
         return -EINVAL;
     if (word_count > base->device->caps.command_words_max)
         return -E2BIG;
-    int rc = compute ? submit_compute(queue, address, word_count) : submit_copy(queue, address, word_count);
+    int rc = kernel_feeds(queue) ? submit_kept(queue, address, word_count)
+             : compute           ? submit_compute(queue, address, word_count)
+                                 : submit_copy(queue, address, word_count);
     if (rc)
         return rc;
     uint64_t count = atomic_load_explicit(&queue->submit_count, memory_order_relaxed);
@@ -214,7 +259,10 @@ int bw_amd_queue_submit(struct bw_queue *base, uint64_t address, uint32_t word_c
 
 int bw_amd_queue_flush(struct bw_queue *base)
 {
-    bw_amd_ring_announce(&bw_amd_queue(base)->ring);
+    struct bw_amd_queue *queue = bw_amd_queue(base);
+    if (kernel_feeds(queue))
+        return hand_over(queue);
+    bw_amd_ring_announce(&queue->ring);
     return 0;
 }
 
@@ -223,9 +271,11 @@ uint64_t bw_amd_queue_progress(struct bw_queue *base)
     struct bw_amd_queue *queue = bw_amd_queue(base);
     struct bw_iface *iface = bw_amd_device(base->device)->iface;
     struct bw_queue_view view;
-    /* Neither is to hide the other: rings are smaller than 4 GiB, and nobody counts that far. */
+    /* None is to hide the others: rings are smaller than 4 GiB, and nobody counts that far. */
     uint64_t told = bw_rd32(&queue->pointer_memory.cpu, BW_AMD_POINTER_PROGRESS);
-    uint64_t progress = bw_amd_ring_read_pointer(&queue->ring) + (told << 40);
+    uint64_t read = kernel_feeds(queue) ? bw_amd_load64(&queue->hardware.done, 0)
+                                        : bw_amd_ring_read_pointer(&queue->ring);
+    uint64_t progress = read + (told << 40);
     if (iface->ops->queue_look && !iface->ops->queue_look(iface, &queue->hardware, &view))
         progress += view.progress << 32;
     return progress;

@@ -1,9 +1,9 @@
 /* Devices and their memory.
  *
- * Names are [iface+]driver[:index][@arch[*count][,key=value]...]: "amd", "amd:1", "kfd+amd", "host:0",
- * "null", "disk:PATH"; mocks "mockkfd+amd@gfx1100", "mockkfd+amd:1@gfx1100*2" (the second of two), with the
- * keys cu (compute units), vram, bar (sizes), xgmi and seed: "mockkfd+amd@gfx1100,cu=2,vram=1G". More: man
- * page bellwire(1). */
+ * Names are [iface+]driver[:index][@arch[*count][,key=value]...]: "amd", "amd:1", "kfd+amd", "drm+amd",
+ * "host:0", "null", "disk:PATH"; mocks "mockkfd+amd@gfx1100", "mockkfd+amd:1@gfx1100*2" (the second of two),
+ * with the keys cu (compute units), vram, bar (sizes), xgmi and seed: "mockkfd+amd@gfx1100,cu=2,vram=1G".
+ * More: man page bellwire(1). */
 #ifndef BW_DEVICE_H
 #define BW_DEVICE_H
 
@@ -33,9 +33,9 @@ struct bw_device_info {
 };
 
 /* Opens by name ("mockkfd+amd@gfx1100", "host:0", "null", ...). name NULL: config's device, else the first
- * real GPU, else the mock mockkfd+amd@gfx1100 (bw_device_info().mock tells). -ENODEV: none such (the hint
- * lists what exists); -EINVAL: not a name; -EBUSY, -EACCES, ... from the interface. The caller ends it with
- * bw_device_close. Thread safe. */
+ * real GPU (by the KFD where that is, else by its render node), else the mock mockkfd+amd@gfx1100
+ * (bw_device_info().mock tells). -ENODEV: none such (the hint lists what exists); -EINVAL: not a name;
+ * -EBUSY, -EACCES, ... from the interface. The caller ends it with bw_device_close. Thread safe. */
 int bw_device_open(struct bw_ctx *ctx, const char *name, struct bw_device **device, struct bw_err *err);
 
 /* Opens every device of a list of names separated by commas, in its order; `mockkfd+amd@gfx942*8`, with a
@@ -81,6 +81,7 @@ struct bw_device_listing {
     struct bw_device_info info;
     bool usable;
     char why[256];
+    bool chosen; /* what bw_device_open takes where it is given no name */
 };
 int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_device_listing *listing),
                    void *user, struct bw_err *err);

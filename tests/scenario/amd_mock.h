@@ -1,5 +1,5 @@
-/* A mock gfx1100 behind the real KFD interface, driven through the device seam: what the AMD scenarios share.
- */
+/* A mock gfx1100 behind the real KFD or DRM interface (tests/way.h), driven through the device seam: what the
+ * AMD scenarios share. */
 #ifndef BW_TESTS_SCENARIO_AMD_MOCK_H
 #define BW_TESTS_SCENARIO_AMD_MOCK_H
 
@@ -12,6 +12,7 @@
 #include "drivers/driver.h"
 #include "iface/iface.h"
 #include "tests/check.h"
+#include "tests/way.h"
 
 struct amd_mock {
     struct bw_sys *sys;
@@ -30,12 +31,16 @@ static const uint64_t amd_mock_deadline_ns = 20000000000;
 static inline bool amd_mock_open_with(struct amd_mock *mock, uint32_t ring_bytes, uint64_t vram_bytes)
 {
     memset(mock, 0, sizeof *mock);
-    struct bw_mock_config config = {
-        .size = sizeof config, .arch = "gfx1100", .cu_count = 4, .vram_bytes = vram_bytes, .threads = 1};
+    struct bw_mock_config config = {.size = sizeof config,
+                                    .arch = "gfx1100",
+                                    .cu_count = 4,
+                                    .vram_bytes = vram_bytes,
+                                    .threads = 1,
+                                    .kfd_absent = WAY_DRM};
     struct bw_iface *iface;
     if (!BW_OK(bw_mock_kfd_create(&config, &mock->sys, &mock->err), &mock->err))
         return false;
-    if (!BW_OK(bw_kfd_open(mock->sys, 0, &iface, &mock->err), &mock->err) ||
+    if (!BW_OK(way_open(mock->sys, 0, &iface, &mock->err), &mock->err) ||
         !BW_OK(bw_amd_open(NULL, iface, &mock->device, &mock->err), &mock->err)) {
         bw_sys_destroy(mock->sys);
         return false;

@@ -13,10 +13,25 @@ static uint64_t now_ns(const struct machine *machine)
     return machine->sys->ops->clock_ns(machine->sys);
 }
 
+/* The driver's uploads have a copy engine to themselves; which one that is shows in the mock's words. */
+#ifdef BW_TESTS_DRM
+#define UPLOADS       "sdma0"
+#define COPIES        "sdma1"
+#define UPLOAD_QUEUE  " dma 0: "
+#define COPY_QUEUE    " dma 0: "
+#define COMPUTE_QUEUE " compute 0: "
+#else
+#define UPLOADS       "sdma1"
+#define COPIES        "sdma0"
+#define UPLOAD_QUEUE  "sdma1 queue "
+#define COPY_QUEUE    "sdma0 queue "
+#define COMPUTE_QUEUE "mec queue "
+#endif
+
 /* Names the device and everything in texts, which NULL ends. */
 static bool error_names(const struct rig *rig, const char *const *texts)
 {
-    bool ok = BW_TRUE(error_says(&rig->err, "kfd+amd:0@gfx1100"));
+    bool ok = BW_TRUE(error_says(&rig->err, WAY "+amd:0@gfx1100"));
     for (; *texts; texts++)
         ok &= BW_TRUE(error_says(&rig->err, *texts));
     return ok;
@@ -53,7 +68,7 @@ static void an_endless_kernel_is_named(void)
         uint64_t waited_ns = now_ns(&machine) - begin_ns;
         BW_TRUE(waited_ns >= RIG_WAIT_NS && waited_ns < 2 * RIG_WAIT_NS);
         BW_TRUE(rig->err.elapsed_ns >= RIG_WAIT_NS && rig->err.elapsed_ns <= waited_ns);
-        ERROR_NAMES(rig, "compute queue 0: kernel endless", "nothing moves", "mec queue ",
+        ERROR_NAMES(rig, "compute queue 0: kernel endless", "nothing moves", COMPUTE_QUEUE,
                     "group (0, 0, 0) wave 0 at pc 0x", "s_branch");
         recovers(rig, -ETIMEDOUT);
     }
@@ -79,7 +94,8 @@ static void who_waits_for_whom_at_a_barrier_is_said(void)
 /* Replays that do not fit the ring any more behind a kernel that never ends: the submission gives up. */
 static void a_full_ring_that_does_not_drain_is_named(void)
 {
-    enum { LINKED = 200, INSTANCES = 30 }; /* the ring holds 4096 command buffers */
+    enum { LINKED = 200, INSTANCES = 30 };
+    const uint64_t room = WAY_EITHER(4096, BW_IFACE_SUBMISSIONS_MAX); /* command buffers that a queue holds */
     struct machine machine;
     static struct bw_linked_graph *linked[LINKED];
     uint64_t ticket;
@@ -106,7 +122,7 @@ static void a_full_ring_that_does_not_drain_is_named(void)
         submitted += rc == 0;
     }
     BW_EQ(rc, -ETIMEDOUT);
-    BW_TRUE(submitted > 4000 && submitted < 4200);
+    BW_TRUE(submitted > room - room / 20 && submitted < room + room / 20);
     BW_TRUE(now_ns(&machine) - begin_ns < 2 * RIG_WAIT_NS);
     ERROR_NAMES(rig, "compute queue 0: kernel endless", "room for a command buffer in a full ring",
                 "s_branch");
@@ -354,26 +370,25 @@ static void engine_is_named(const struct engine_case *engine)
     machine_close(&machine);
 }
 
-/* The driver's uploads have the second copy engine to themselves; which one that is shows in the mock's
- * words.
- */
 static void engines_that_stand_still_or_die_are_named(void)
 {
     static const struct engine_case cases[] = {
-        {"sdma1:hang", -ETIMEDOUT, {"upload queue: machine code to 0x", "sdma1 hangs at"}},
-        {"sdma1:drop", -ETIMEDOUT, {"upload queue: machine code to 0x", "sdma1 queue ", "died"}},
-        {"sdma1:fail=EIO", -EIO, {"upload queue, copy of ", "hardware exception", "sdma1 queue "}},
-        {"sdma0:hang", -ETIMEDOUT, {"copy queue 0: write to a buffer", "copy of 100 bytes to 0x", "sdma0"}},
-        {"sdma0:drop", -ETIMEDOUT, {"copy queue 0: write to a buffer", "sdma0 queue ", "died"}},
-        {"sdma0:fail=EIO", -EIO, {"copy queue 0, copy of 100 bytes to 0x", "sdma0 queue ", "injected"}},
+        {UPLOADS ":hang", -ETIMEDOUT, {"upload queue: machine code to 0x", UPLOADS " hangs at"}},
+        {UPLOADS ":drop", -ETIMEDOUT, {"upload queue: machine code to 0x", UPLOAD_QUEUE, "died"}},
+        {UPLOADS ":fail=EIO", -EIO, {"upload queue, copy of ", "hardware exception", UPLOAD_QUEUE}},
+        {COPIES ":hang", -ETIMEDOUT, {"copy queue 0: write to a buffer", "copy of 100 bytes to 0x", COPIES}},
+        {COPIES ":drop", -ETIMEDOUT, {"copy queue 0: write to a buffer", COPY_QUEUE, "died"}},
+        {COPIES ":fail=EIO", -EIO, {"copy queue 0, copy of 100 bytes to 0x", COPY_QUEUE, "injected"}},
         {"mec:hang", -ETIMEDOUT, {"compute queue 0: kernel mix", "mec hangs at"}},
-        {"mec:drop", -ETIMEDOUT, {"compute queue 0: kernel mix", "mec queue ", "died"}},
+        {"mec:drop", -ETIMEDOUT, {"compute queue 0: kernel mix", COMPUTE_QUEUE, "died"}},
         {"mec:fail=EIO", -EIO, {"compute queue 0, kernel mix: ", "hardware exception", "injected"}},
         {"kernel:hang", -ETIMEDOUT, {"compute queue 0: kernel mix", "kernel hangs at"}},
         {"kernel:fail=EIO", -EIO, {"compute queue 0, kernel mix: ", "kernel: injected failure"}},
+#ifndef BW_TESTS_DRM
         {"doorbell:drop", -ETIMEDOUT, {"upload queue: machine code to 0x", "its doorbell said 0x"}},
         {"doorbell:drop,nth=2", -ETIMEDOUT, {"copy queue 0: write to a buffer", "its doorbell said 0x"}},
         {"doorbell:drop,nth=3,count=9", -ETIMEDOUT, {"compute queue 0: kernel mix", "its doorbell said 0x"}},
+#endif
     };
     for (size_t i = 0; i < BW_COUNT_OF(cases); i++)
         engine_is_named(&cases[i]);
@@ -382,9 +397,13 @@ static void engines_that_stand_still_or_die_are_named(void)
 /* What only delays or repeats is no failure. */
 static void what_is_late_or_comes_twice_is_no_failure(void)
 {
-    static const char *const faults[] = {"irq:drop",     "irq:dup",           "irq:delay=20",
-                                         "doorbell:dup", "doorbell:delay=20", "sdma0:delay=20",
-                                         "mec:delay=20", "kernel:delay=20"};
+    static const char *const faults[] = {
+#ifdef BW_TESTS_DRM
+        "ioctl.CS:delay=20", "ioctl.WAIT_FENCES:delay=20",
+#else
+        "irq:drop",       "irq:dup",      "irq:delay=20",   "doorbell:dup", "doorbell:delay=20",
+#endif
+        "sdma0:delay=20", "mec:delay=20", "kernel:delay=20"};
     for (size_t i = 0; i < BW_COUNT_OF(faults); i++) {
         struct machine machine;
         if (!machine_open(&machine, RIG_STEPPED, 1, VRAM_BYTES, 0))
@@ -398,7 +417,7 @@ static void what_is_late_or_comes_twice_is_no_failure(void)
 /* ---- several devices, closing ---- */
 
 /* The second GPU waits for what the first one never does: the first is to blame, and the second goes on once
- * that one is recovered. */
+ * that one is recovered. Where queues cannot wait on the device the host does, in the replay. */
 static void a_gpu_that_waits_for_a_broken_one_is_not_blamed(void)
 {
     enum { BYTES = 256 };
@@ -421,11 +440,14 @@ static void a_gpu_that_waits_for_a_broken_one_is_not_blamed(void)
         BW_OK(mix_add(rig, graph, 1, range_all(b), range_all(b), 2, -1), &rig->err);
         struct bw_linked_graph *linked = rig_link(rig, graph);
         uint64_t begin_ns = now_ns(&machine);
-        BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
-        BW_EQ(bw_device_synchronize(rig->devices[1], &rig->err), k ? -EIO : -ETIMEDOUT);
+        int failure = k ? -EIO : -ETIMEDOUT, rc = bw_linked_graph_replay(linked, NULL, &ticket, &rig->err);
+        BW_EQ(rc, WAY_EITHER(0, failure));
+        if (!rc)
+            BW_EQ(bw_device_synchronize(rig->devices[1], &rig->err), failure);
         BW_TRUE(now_ns(&machine) - begin_ns < 2 * RIG_WAIT_NS);
         ERROR_NAMES(rig, kernels[k], "compute queue 0");
-        BW_EQ(bw_linked_graph_wait(linked, ticket, &rig->err), k ? -EIO : -ETIMEDOUT);
+        if (!rc)
+            BW_EQ(bw_linked_graph_wait(linked, ticket, &rig->err), failure);
         BW_OK(bw_device_recover(rig->devices[0], &rig->err), &rig->err);
         BW_OK(bw_device_synchronize(rig->devices[1], &rig->err), &rig->err);
         matmul_works(rig, 0);
@@ -465,9 +487,10 @@ static void a_broken_device_is_closed_and_opened_again(void)
         bw_buffer_destroy(buffer);
         bw_program_destroy(rig->programs[0]);
         bw_device_close(rig->devices[0]);
-        BW_TRUE(now_ns(&machine) - begin_ns < 2 * RIG_WAIT_NS);
+        /* The kernel's DRM lets what hangs go on for a second when its context is freed. */
+        BW_TRUE(now_ns(&machine) - begin_ns < 2 * RIG_WAIT_NS + WAY_EITHER(0, 1000000000ull));
         matmul_works(rig, 1);
-        bool ok = BW_OK(bw_device_open(rig->ctx, "kfd+amd:0", &rig->devices[0], &rig->err), &rig->err) &&
+        bool ok = BW_OK(bw_device_open(rig->ctx, WAY "+amd:0", &rig->devices[0], &rig->err), &rig->err) &&
                   rig_program(rig, 0);
         if (ok)
             matmul_works(rig, 0);
@@ -483,9 +506,14 @@ static void real_concurrency_makes_no_difference(void)
         return;
     struct rig *rig = &machine.rig;
     for (int round = 0; round < 5; round++) {
-        struct bw_argument arguments[] = {argument_value(0x1000), argument_value(1)};
+        /* Another page each time: DRM shows the last fault, and the same once more looks like none. */
+        uint64_t address = 0x1000ull * (1 + (uint64_t)round);
+        char text[80];
+        struct bw_argument arguments[] = {argument_value(address), argument_value(1)};
         BW_EQ(run(rig, 0, "store_at", arguments, 2), -EIO);
-        ERROR_NAMES(rig, "compute queue 0, kernel store_at: memory fault at 0x1000");
+        snprintf(text, sizeof text, "compute queue 0, kernel store_at: memory fault at 0x%llx",
+                 (unsigned long long)address);
+        ERROR_NAMES(rig, text);
         recovers(rig, -EIO);
     }
     machine_close(&machine);

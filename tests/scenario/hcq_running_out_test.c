@@ -27,7 +27,7 @@ static void vram_runs_out_and_comes_back(void)
         }
         BW_EQ(rc, -ENOMEM);
         BW_TRUE(count * (1u + (uint32_t)round) >= 40); /* most of 64 MiB */
-        BW_TRUE(error_says(&rig->err, "kfd+amd:0"));
+        BW_TRUE(error_says(&rig->err, WAY "+amd:0"));
         for (uint32_t i = 0; i < count; i++) /* other sizes in the next round: the cache has to give way */
             bw_buffer_destroy(buffers[i]);
         mix_works(rig, 0);
@@ -320,9 +320,12 @@ static void scratch_growth_that_fails_harms_nobody(void)
     BW_EQ(hand_link(rig, &large, out, 6), -ENOMEM); /* 2 MiB for each of 192 waves */
     BW_TRUE(error_says(&rig->err, "kernel hand: scratch of 65536 bytes per work-item"));
     BW_TRUE(error_says(&rig->err, "402653184 bytes for 192 waves"));
-    BW_TRUE(error_says(&rig->err, "kfd+amd:0@gfx1100"));
+    BW_TRUE(error_says(&rig->err, WAY "+amd:0@gfx1100"));
     hand_works(rig, &small, out, 5);
-    BW_OK(bw_mock_fault_add(machine.sys, "ioctl.ALLOC_MEMORY_OF_GPU:fail=ENOMEM,nth=2,count=100", &rig->err),
+    BW_OK(bw_mock_fault_add(machine.sys,
+                            WAY_EITHER("ioctl.ALLOC_MEMORY_OF_GPU:fail=ENOMEM,nth=2,count=100",
+                                       "ioctl.GEM_CREATE:fail=ENOMEM,nth=2,count=100"),
+                            &rig->err),
           &rig->err);
     BW_EQ(hand_link(rig, &fair, out, 7), -ENOMEM);
     hand_works(rig, &small, out, 5);

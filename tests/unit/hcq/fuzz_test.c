@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "tests/unit/hcq/rig.h"
+#include "tests/way.h"
 
 enum {
     BYTES = 3000,
@@ -405,6 +406,7 @@ static bool round_run(const struct field *field, uint64_t seed)
                                   .threads = 1,
                                   .seed = seed,
                                   .single_step = true,
+                                  .kfd_absent = WAY_DRM,
                                   .jitter = seed ? seed : 1};
     if (field->stepped && !BW_OK(bw_mock_kfd_create(&mock, &on.config.sys, &rig.err), &rig.err))
         return false;
@@ -455,7 +457,7 @@ static void null_copies(void)
 static void mock_copies(void)
 {
     fuzz(&(struct field){.name = "mock, copies",
-                         .devices = {"mockkfd+amd@gfx1100,vram=64M,jitter=%s"},
+                         .devices = {"mock" WAY "+amd@gfx1100,vram=64M,jitter=%s"},
                          .config = {.mock_threads = 1},
                          .worlds = 1,
                          .rounds = 10});
@@ -464,7 +466,7 @@ static void mock_copies(void)
 static void mock_kernels_and_host(void)
 {
     fuzz(&(struct field){.name = "mock and host",
-                         .devices = {"mockkfd+amd@gfx1100,cu=2,vram=64M,jitter=%s", "host:0"},
+                         .devices = {"mock" WAY "+amd@gfx1100,cu=2,vram=64M,jitter=%s", "host:0"},
                          .config = {.mock_threads = 1},
                          .worlds = 1,
                          .rounds = 12,
@@ -474,8 +476,8 @@ static void mock_kernels_and_host(void)
 static void two_gpus(void)
 {
     fuzz(&(struct field){.name = "two GPUs",
-                         .devices = {"mockkfd+amd:0@gfx1100*2,cu=2,vram=64M,jitter=%s",
-                                     "mockkfd+amd:1@gfx1100*2,cu=2,vram=64M,jitter=%s"},
+                         .devices = {"mock" WAY "+amd:0@gfx1100*2,cu=2,vram=64M,jitter=%s",
+                                     "mock" WAY "+amd:1@gfx1100*2,cu=2,vram=64M,jitter=%s"},
                          .config = {.mock_threads = 1},
                          .worlds = 1,
                          .rounds = 12,
@@ -486,8 +488,8 @@ static void two_gpus(void)
 static void two_gpus_apart(void)
 {
     fuzz(&(struct field){.name = "two GPUs apart",
-                         .devices = {"mockkfd+amd:0@gfx1100*2,cu=2,vram=64M,bar=1M,jitter=%s",
-                                     "mockkfd+amd:1@gfx1100*2,cu=2,vram=64M,bar=1M,jitter=%s"},
+                         .devices = {"mock" WAY "+amd:0@gfx1100*2,cu=2,vram=64M,bar=1M,jitter=%s",
+                                     "mock" WAY "+amd:1@gfx1100*2,cu=2,vram=64M,bar=1M,jitter=%s"},
                          .config = {.mock_threads = 1},
                          .worlds = 1,
                          .rounds = 12,
@@ -498,7 +500,7 @@ static void two_gpus_apart(void)
 static void two_gpus_stepped(void)
 {
     fuzz(&(struct field){.name = "two GPUs, stepped",
-                         .devices = {"kfd+amd:0", "kfd+amd:1"},
+                         .devices = {WAY "+amd:0", WAY "+amd:1"},
                          .worlds = 1,
                          .rounds = 24,
                          .kernels = true,
@@ -514,8 +516,8 @@ static void threads_submit(void)
                          .rounds = 30,
                          .kernels = true});
     fuzz(&(struct field){.name = "threads, GPUs and host",
-                         .devices = {"mockkfd+amd:0@gfx1100*2,cu=2,vram=64M,jitter=%s",
-                                     "mockkfd+amd:1@gfx1100*2,cu=2,vram=64M,jitter=%s", "host:0"},
+                         .devices = {"mock" WAY "+amd:0@gfx1100*2,cu=2,vram=64M,jitter=%s",
+                                     "mock" WAY "+amd:1@gfx1100*2,cu=2,vram=64M,jitter=%s", "host:0"},
                          .config = {.mock_threads = 1},
                          .worlds = 3,
                          .rounds = 6,
@@ -536,7 +538,7 @@ static void timelines_roll_over_meanwhile(void)
                          .worlds = 1,
                          .rounds = 16});
     fuzz(&(struct field){.name = "GPUs from 2^32 - 41",
-                         .devices = {"kfd+amd:0", "kfd+amd:1"},
+                         .devices = {WAY "+amd:0", WAY "+amd:1"},
                          .config = {.timeline_start = UINT32_MAX - 40},
                          .worlds = 1,
                          .rounds = 8,

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "tests/unit/hcq/rig.h"
+#include "tests/way.h"
 
 /* The deadline where a test provokes a hang, of the virtual clock of a machine that is stepped. */
 #define RIG_WAIT_NS 200000000ull
@@ -25,13 +26,15 @@ struct machine {
 static inline bool machine_open_config(struct machine *machine, enum rig_machine kind,
                                        struct bw_mock_config mock, uint64_t timeline_start)
 {
-    static const char *const names[RIG_DEVICES_MAX] = {"kfd+amd:0", "kfd+amd:1", "kfd+amd:2", "kfd+amd:3"};
+    static const char *const names[RIG_DEVICES_MAX] = {WAY "+amd:0", WAY "+amd:1", WAY "+amd:2",
+                                                       WAY "+amd:3"};
     const char *opened[RIG_DEVICES_MAX + 1] = {NULL};
     struct bw_err err;
     memcpy(opened, names, (mock.gpu_count ? mock.gpu_count : 1) * sizeof *names);
     mock.size = sizeof mock;
     mock.arch = "gfx1100";
     mock.threads = 1;
+    mock.kfd_absent = WAY_DRM;
     mock.single_step = kind == RIG_STEPPED;
     mock.seed = 7;
     if (!BW_OK(bw_mock_kfd_create(&mock, &machine->sys, &err), &err))

@@ -183,7 +183,7 @@ static void an_interrupt_ends_the_wait(void)
         return;
     struct bw_iface *iface = gpu.f.iface;
     for (uint64_t i = 1; i <= 50; i++) {
-        pm4_signal(&gpu.q, gpu.word.gpu_va, i);
+        pm4_signal(&gpu.q, gpu.word.gpu_va, i, NULL);
         if (!wait_value(&gpu, i))
             break;
     }
@@ -202,7 +202,7 @@ static void an_interrupt_before_the_wait_is_kept(void)
     if (!gpu_open(&gpu))
         return;
     struct bw_iface *iface = gpu.f.iface;
-    pm4_signal(&gpu.q, gpu.word.gpu_va, 1);
+    pm4_signal(&gpu.q, gpu.word.gpu_va, 1, NULL);
     while (bw_rd64(&gpu.q.pointers.cpu, 0) != gpu.q.write_words)
         iface->sys->ops->sleep_ns(iface->sys, 1000000);
     BW_EQ(iface->ops->wait_interrupt(iface, FIXTURE_WAIT_NS, &gpu.err), 1);
@@ -229,7 +229,7 @@ static void interrupts_of_one_gpu_do_not_go_to_another(void)
     BW_TRUE(mailbox && other_mailbox && mailbox != other_mailbox && event != other_event);
     BW_OK(pm4_open(&q, other, &err), &err);
     BW_OK(other->ops->alloc(other, 4096, BW_IFACE_HOST, 0, &word, &err), &err);
-    pm4_signal(&q, word.gpu_va, 9);
+    pm4_signal(&q, word.gpu_va, 9, NULL);
     BW_EQ(other->ops->wait_interrupt(other, FIXTURE_WAIT_NS, &err), 1);
     BW_EQ(bw_rd64(&word.cpu, 0), 9);
     BW_EQ(f.iface->ops->wait_interrupt(f.iface, 0, &err), 0);
@@ -255,7 +255,7 @@ static void a_memory_fault_is_told_once_and_to_its_gpu(void)
     BW_OK(pm4_open(&q, f.iface, &err), &err);
     struct bw_encoder encoder = {0};
     bw_amd_pm4_write_data(&encoder, bw_operand_constant(0x700000001234), &(uint32_t){1}, 1);
-    pm4_submit(&q, &encoder);
+    pm4_submit(&q, &encoder, NULL);
     BW_EQ(f.iface->ops->wait_interrupt(f.iface, FIXTURE_WAIT_NS, &err), 1);
     BW_OK(f.iface->ops->query_fault(f.iface, &fault, &err), &err);
     BW_EQ(fault.kind, BW_FAULT_MEMORY);
@@ -282,7 +282,7 @@ static void a_hardware_exception_is_told_and_then_cleared(void)
     struct bw_encoder encoder = {0};
     bw_encoder_word(&encoder, 0xc000ff00); /* no such opcode */
     bw_encoder_word(&encoder, 0);
-    pm4_submit(&gpu.q, &encoder);
+    pm4_submit(&gpu.q, &encoder, NULL);
     BW_EQ(iface->ops->wait_interrupt(iface, FIXTURE_WAIT_NS, &gpu.err), 1);
     BW_OK(iface->ops->query_fault(iface, &fault, &gpu.err), &gpu.err);
     BW_EQ(fault.kind, BW_FAULT_HARDWARE);
@@ -295,11 +295,11 @@ static void a_hardware_exception_is_told_and_then_cleared(void)
     /* A new queue works again, and a second exception is told again. */
     BW_OK(pm4_close(&gpu.q, &gpu.err), &gpu.err);
     BW_OK(pm4_open(&gpu.q, iface, &gpu.err), &gpu.err);
-    pm4_signal(&gpu.q, gpu.word.gpu_va, 3);
+    pm4_signal(&gpu.q, gpu.word.gpu_va, 3, NULL);
     wait_value(&gpu, 3);
     bw_encoder_word(&encoder, 0xc000ff00);
     bw_encoder_word(&encoder, 0);
-    pm4_submit(&gpu.q, &encoder);
+    pm4_submit(&gpu.q, &encoder, NULL);
     for (int tries = 0; tries < 1000 && fault.kind == BW_FAULT_NONE; tries++) {
         iface->sys->ops->sleep_ns(iface->sys, 1000000);
         BW_OK(iface->ops->query_fault(iface, &fault, &gpu.err), &gpu.err);
@@ -358,7 +358,7 @@ static void waiters_survive_the_report_of_an_exception(void)
     struct bw_encoder encoder = {0};
     bw_encoder_word(&encoder, 0xc000ff00);
     bw_encoder_word(&encoder, 0);
-    pm4_submit(&gpu.q, &encoder);
+    pm4_submit(&gpu.q, &encoder, NULL);
     for (int i = 0; i < WAITERS; i++) {
         pthread_join(threads[i], NULL);
         BW_EQ(waiters[i].result, 1);

@@ -191,7 +191,7 @@ static inline int fake_queue_create(struct bw_iface *iface, const struct bw_ifac
                                               .ring_va = request->ring->gpu_va,
                                               .ring_bytes = request->ring->size_bytes};
         *queue = (struct bw_iface_queue){
-            i, {NULL, 8, BW_MEMORY_UNCACHED, &fake_doorbell_ops, &fake->queues[i]}, NULL};
+            .id = i, .doorbell = {NULL, 8, BW_MEMORY_UNCACHED, &fake_doorbell_ops, &fake->queues[i]}};
         fake->queues_created++;
         return 0;
     }
