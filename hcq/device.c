@@ -181,7 +181,8 @@ void bw_hcq_timelines_settle(struct bw_hcq_device *device)
     assert(bw_hcq_device_failed(device));
     for (uint32_t i = 0; i < device->queue_count; i++) {
         struct bw_hcq_queue *queue = &device->queues[i];
-        __atomic_store_n(queue->signal, bw_hcq_queue_submitted(queue).value, __ATOMIC_RELEASE);
+        __atomic_store_n(__atomic_load_n(&queue->signal, __ATOMIC_ACQUIRE),
+                         bw_hcq_queue_submitted(queue).value, __ATOMIC_RELEASE);
     }
 }
 

@@ -77,7 +77,7 @@ struct bw_hcq_queue {
     uint32_t index;            /* among those of its kind */
     uint32_t number;           /* among the device's queues */
     char label[32];            /* "compute queue 0" */
-    volatile uint64_t *signal; /* current slot, in the CPU's view */
+    volatile uint64_t *signal; /* current slot, in the CPU's view; changes in a turn, read atomically */
     uint64_t signal_offset;    /* of the slot in the device's signal block */
     uint32_t slot;
     struct bw_point submitted; /* last point given out; changes in a turn, read atomically */
@@ -237,7 +237,9 @@ struct bw_hcq_device *bw_hcq_device_at(const struct bw_ctx *ctx, uint32_t index)
 /* queue.c */
 static inline struct bw_point bw_hcq_queue_now(const struct bw_hcq_queue *queue)
 {
-    return (struct bw_point){__atomic_load_n(queue->signal, __ATOMIC_ACQUIRE)};
+    /* Whoever still reads the slot that was left sees its last point, which everybody waited for. */
+    return (struct bw_point){
+        __atomic_load_n(__atomic_load_n(&queue->signal, __ATOMIC_ACQUIRE), __ATOMIC_ACQUIRE)};
 }
 static inline struct bw_point bw_hcq_queue_submitted(const struct bw_hcq_queue *queue)
 {

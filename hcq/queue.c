@@ -17,7 +17,7 @@ static void slot_enter(struct bw_hcq_queue *queue, uint32_t slot, struct bw_poin
     volatile uint64_t *word = (volatile uint64_t *)((volatile char *)signals->memory.cpu.base + offset);
     __atomic_store_n(word, first.value, __ATOMIC_RELEASE);
     queue->slot = slot;
-    queue->signal = word;
+    __atomic_store_n(&queue->signal, word, __ATOMIC_RELEASE);
     queue->signal_offset = offset;
     __atomic_store_n(&queue->submitted.value, first.value, __ATOMIC_RELEASE);
     __atomic_store_n(&queue->depends_until.value, first.value, __ATOMIC_RELEASE);
