@@ -111,6 +111,7 @@ struct bw_device_caps {
     uint32_t command_words_max; /* of one command buffer; 0: no limit */
     uint32_t command_alignment_words; /* command buffers are padded to this with NOPs by encode_end */
     uint64_t timestamp_hz;
+    bool timestamp_is_clock; /* ... and timestamps are clock_ns of the context's bw_sys */
     bool host_addressable; /* the device can reach BW_BUFFER_HOST memory of any other device in the process */
     uint64_t file_address; /* of a file of info.file_bytes bytes in the device's address space, which only its
                               own queues reach, and only read; 0: it has none */

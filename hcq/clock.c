@@ -123,9 +123,13 @@ static bool device_idle(const struct bw_hcq_device *device)
 
 int bw_hcq_clock_align(struct bw_hcq_device *device, struct bw_err *err)
 {
-    struct bw_clock_point point;
+    struct bw_clock_point point = {0};
     if (bw_hcq_clock_get(device).known || device->queue_count == 0) {
         bw_hcq_clock_refresh(device);
+        return 0;
+    }
+    if (device->device->caps.timestamp_is_clock) { /* so they agree everywhere */
+        point_note(device, &point);
         return 0;
     }
     int rc =
@@ -142,7 +146,8 @@ void bw_hcq_clock_refresh(struct bw_hcq_device *device)
     struct bw_clock_point point;
     struct bw_hcq_clock clock = bw_hcq_clock_get(device);
     uint64_t age_ns = device->sys->ops->clock_ns(device->sys) - clock.last.host_ns;
-    if (!clock.known || age_ns < FRESH_NS || bw_hcq_device_failed(device) || !device_idle(device))
+    if (!clock.known || device->device->caps.timestamp_is_clock || age_ns < FRESH_NS ||
+        bw_hcq_device_failed(device) || !device_idle(device))
         return;
     if (point_measure(device, &point, NULL) == 0 && point.error_ns <= REFRESH_ERROR_NS)
         point_note(device, &point);

@@ -144,6 +144,7 @@ static void info_fill(struct bw_disk_device *device, const char *name)
         .copy_bytes_max = COPY_BYTES_MAX,
         .command_alignment_words = 1,
         .timestamp_hz = 1000000000,
+        .timestamp_is_clock = true,
         .host_addressable = true,
         .file_address = BW_DISK_FILE_ADDRESS,
     };

@@ -188,6 +188,7 @@ static void info_fill(struct bw_host_device *host, uint32_t index)
         .copy_bytes_max = COPY_BYTES_MAX,
         .command_alignment_words = 1,
         .timestamp_hz = 1000000000,
+        .timestamp_is_clock = true,
         .host_addressable = true,
     };
 }

@@ -337,6 +337,7 @@ int bw_null_open(struct bw_ctx *ctx, struct bw_device **device, struct bw_err *e
         .copy_bytes_max = COPY_BYTES_MAX,
         .command_alignment_words = 1,
         .timestamp_hz = 1000000000,
+        .timestamp_is_clock = true,
         .host_addressable = true,
     };
     *device = &null->base;
