@@ -1,27 +1,47 @@
 /* Element types and exact conversions: see include/bellwire/dtype.h. */
 #include <bellwire/dtype.h>
 
+#include <math.h>
 #include <string.h>
+
+#include "compiler/small_float.h"
 
 struct dtype_row {
     const char *name;
-    uint8_t bytes;
+    uint8_t bytes, bits;
     bool is_float, is_int, is_signed;
 };
 
-static const struct dtype_row dtype_rows[BW_DTYPE_COUNT] = {
-    [BW_VOID] = {"void", 0, false, false, false}, [BW_BOOL] = {"bool", 1, false, false, false},
-    [BW_I8] = {"i8", 1, false, true, true},       [BW_U8] = {"u8", 1, false, true, false},
-    [BW_I16] = {"i16", 2, false, true, true},     [BW_U16] = {"u16", 2, false, true, false},
-    [BW_I32] = {"i32", 4, false, true, true},     [BW_U32] = {"u32", 4, false, true, false},
-    [BW_I64] = {"i64", 8, false, true, true},     [BW_U64] = {"u64", 8, false, true, false},
-    [BW_F16] = {"f16", 2, true, false, true},     [BW_BF16] = {"bf16", 2, true, false, true},
-    [BW_F32] = {"f32", 4, true, false, true},     [BW_F64] = {"f64", 8, true, false, true},
+static const struct dtype_row dtype_rows[BW_DTYPE_ALL_COUNT] = {
+    [BW_VOID] = {"void", 0, 0, false, false, false},
+    [BW_BOOL] = {"bool", 1, 1, false, false, false},
+    [BW_I8] = {"i8", 1, 8, false, true, true},
+    [BW_U8] = {"u8", 1, 8, false, true, false},
+    [BW_I16] = {"i16", 2, 16, false, true, true},
+    [BW_U16] = {"u16", 2, 16, false, true, false},
+    [BW_I32] = {"i32", 4, 32, false, true, true},
+    [BW_U32] = {"u32", 4, 32, false, true, false},
+    [BW_I64] = {"i64", 8, 64, false, true, true},
+    [BW_U64] = {"u64", 8, 64, false, true, false},
+    [BW_F16] = {"f16", 2, 16, true, false, true},
+    [BW_BF16] = {"bf16", 2, 16, true, false, true},
+    [BW_F32] = {"f32", 4, 32, true, false, true},
+    [BW_F64] = {"f64", 8, 64, true, false, true},
+    [BW_I2] = {"i2", 1, 2, false, true, true},
+    [BW_U2] = {"u2", 1, 2, false, true, false},
+    [BW_I4] = {"i4", 1, 4, false, true, true},
+    [BW_U4] = {"u4", 1, 4, false, true, false},
+    [BW_F4E2M1] = {"f4e2m1", 1, 4, true, false, true},
+    [BW_F8E4M3FN] = {"f8e4m3fn", 1, 8, true, false, true},
+    [BW_F8E4M3FNUZ] = {"f8e4m3fnuz", 1, 8, true, false, true},
+    [BW_F8E5M2] = {"f8e5m2", 1, 8, true, false, true},
+    [BW_F8E5M2FNUZ] = {"f8e5m2fnuz", 1, 8, true, false, true},
+    [BW_F8E8M0] = {"f8e8m0", 1, 8, true, false, false},
 };
 
 static const struct dtype_row *row(enum bw_dtype dtype)
 {
-    return &dtype_rows[(unsigned)dtype < BW_DTYPE_COUNT ? dtype : BW_VOID];
+    return &dtype_rows[(unsigned)dtype < BW_DTYPE_ALL_COUNT ? dtype : BW_VOID];
 }
 
 uint32_t bw_dtype_bytes(enum bw_dtype dtype)
@@ -32,6 +52,18 @@ uint32_t bw_dtype_bytes(enum bw_dtype dtype)
 const char *bw_dtype_name(enum bw_dtype dtype)
 {
     return row(dtype)->name;
+}
+
+bool bw_dtype_is_storage(enum bw_dtype dtype)
+{
+    return dtype >= BW_DTYPE_COUNT && dtype < BW_DTYPE_ALL_COUNT;
+}
+
+enum bw_dtype bw_dtype_carrier(enum bw_dtype dtype)
+{
+    if (!bw_dtype_is_storage(dtype))
+        return dtype;
+    return row(dtype)->is_int && row(dtype)->is_signed ? BW_I8 : BW_U8;
 }
 
 bool bw_dtype_is_float(enum bw_dtype dtype)
@@ -53,7 +85,7 @@ int64_t bw_dtype_int_min(enum bw_dtype dtype)
 {
     if (!row(dtype)->is_int || !row(dtype)->is_signed)
         return 0;
-    return INT64_MIN >> (64 - 8 * row(dtype)->bytes);
+    return INT64_MIN >> (64 - row(dtype)->bits);
 }
 
 int64_t bw_dtype_int_max(enum bw_dtype dtype)
@@ -62,7 +94,7 @@ int64_t bw_dtype_int_max(enum bw_dtype dtype)
         return 1;
     if (!row(dtype)->is_int)
         return 0;
-    unsigned bits = 8u * row(dtype)->bytes;
+    unsigned bits = row(dtype)->bits;
     if (row(dtype)->is_signed)
         return INT64_MAX >> (64 - bits);
     return bits == 64 ? INT64_MAX : (int64_t)((1ull << bits) - 1);
@@ -165,4 +197,61 @@ float bw_bf16_to_f32(uint16_t bits)
     float value;
     memcpy(&value, &word, sizeof value);
     return value;
+}
+
+/* ---- storage types ---- */
+
+const struct bw_small_float *bw_small_float(enum bw_dtype dtype)
+{
+    static const struct bw_small_float rows[BW_DTYPE_ALL_COUNT] = {
+        [BW_F4E2M1] = {.mantissa_bits = 1, .bias = 1, .sign = 0x8, .finite_max = 0x7},
+        [BW_F8E4M3FN] = {.mantissa_bits = 3, .bias = 7, .sign = 0x80, .finite_max = 0x7e, .has_nan = true},
+        [BW_F8E4M3FNUZ] = {.mantissa_bits = 3,
+                           .bias = 8,
+                           .sign = 0x80,
+                           .finite_max = 0x7f,
+                           .has_nan = true,
+                           .unsigned_zero = true},
+        [BW_F8E5M2] = {.mantissa_bits = 2,
+                       .bias = 15,
+                       .sign = 0x80,
+                       .finite_max = 0x7b,
+                       .infinity = 0x7c,
+                       .has_nan = true},
+        [BW_F8E5M2FNUZ] = {.mantissa_bits = 2,
+                           .bias = 16,
+                           .sign = 0x80,
+                           .finite_max = 0x7f,
+                           .has_nan = true,
+                           .unsigned_zero = true},
+        [BW_F8E8M0] = {.bias = 127, .sign = 0x100, .finite_max = 0xfe, .has_nan = true},
+    };
+    return (unsigned)dtype < BW_DTYPE_ALL_COUNT && rows[dtype].sign ? &rows[dtype] : NULL;
+}
+
+bool bw_dtype_storage_fits(enum bw_dtype dtype, uint8_t byte)
+{
+    if (row(dtype)->bits == 8)
+        return true;
+    int number = bw_dtype_carrier(dtype) == BW_I8 ? (int8_t)byte : byte;
+    return bw_small_float(dtype) ? byte >> row(dtype)->bits == 0
+                                 : number >= bw_dtype_int_min(dtype) && number <= bw_dtype_int_max(dtype);
+}
+
+double bw_dtype_storage_value(enum bw_dtype dtype, uint8_t byte)
+{
+    const struct bw_small_float *f = bw_small_float(dtype);
+    if (!f)
+        return bw_dtype_carrier(dtype) == BW_I8 ? (double)(int8_t)byte : (double)byte;
+    unsigned magnitude = byte & (f->sign - 1u), last = f->infinity ? f->infinity : f->finite_max;
+    double sign = byte & f->sign ? -1 : 1;
+    if (f->unsigned_zero ? byte == f->sign : magnitude > last)
+        return NAN;
+    if (f->infinity && magnitude == f->infinity)
+        return sign * INFINITY;
+    unsigned exponent = magnitude >> f->mantissa_bits, one = 1u << f->mantissa_bits;
+    unsigned mantissa = magnitude & (one - 1);
+    bool normal = exponent || dtype == BW_F8E8M0; /* whose exponent 0 is one like the others */
+    return sign * ldexp(normal ? one + mantissa : mantissa,
+                        (normal ? (int)exponent : 1) - f->bias - f->mantissa_bits);
 }

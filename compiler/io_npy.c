@@ -213,7 +213,7 @@ static enum bw_dtype dtype_of(char type, uint64_t item_bytes)
     } rows[] = {
         {'b', 1, BW_BOOL}, {'i', 1, BW_I8},  {'i', 2, BW_I16},  {'i', 4, BW_I32}, {'i', 8, BW_I64},
         {'u', 1, BW_U8},   {'u', 2, BW_U16}, {'u', 4, BW_U32},  {'u', 8, BW_U64}, {'f', 2, BW_F16},
-        {'f', 4, BW_F32},  {'f', 8, BW_F64}, {'V', 2, BW_BF16},
+        {'f', 4, BW_F32},  {'f', 8, BW_F64}, {'V', 2, BW_BF16}, {'V', 1, BW_U8},
     };
     for (size_t i = 0; i < BW_COUNT_OF(rows); i++)
         if (rows[i].type == type && rows[i].item_bytes == item_bytes)

@@ -5,7 +5,8 @@
 #include <bellwire/model.h>
 
 /* Numbers become BW_VALUE_ARRAY (either byte order, C or Fortran order), 'S' and 'U' become BW_VALUE_STRINGS.
- * bf16 is what ml_dtypes writes: '<V2'. -EBADMSG: damaged, says where; -ENOTSUP: structured and object
+ * bf16 is what ml_dtypes writes: '<V2'. Storage types are bytes: '|u1' or '|i1' when written, '|V1' (what
+ * ml_dtypes writes) is read as u8 too. -EBADMSG: damaged, says where; -ENOTSUP: structured and object
  * arrays, complex numbers, dates; -E2BIG: rank above BW_TENSOR_RANK_MAX. The value is the caller's
  * (bw_value_free). `name` stands in errors. */
 int bw_npy_parse(const char *name, const uint8_t *data, uint64_t size_bytes, struct bw_value *value,

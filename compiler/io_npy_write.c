@@ -19,7 +19,7 @@ static const char *descr_of(enum bw_dtype dtype)
         [BW_I32] = "<i4",  [BW_U32] = "<u4", [BW_I64] = "<i8", [BW_U64] = "<u8", [BW_F16] = "<f2",
         [BW_BF16] = "<V2", [BW_F32] = "<f4", [BW_F64] = "<f8",
     };
-    return names[dtype];
+    return names[bw_dtype_carrier(dtype)];
 }
 
 static uint64_t longest(const struct bw_array *strings)

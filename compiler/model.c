@@ -44,13 +44,9 @@ static int declared_fill(struct bw_model *model, const struct bw_onnx_value_info
     declared->has_shape = type->kind == BW_ONNX_KIND_TENSOR && type->has_shape;
     declared->rank = declared->has_shape ? type->rank : 0;
     if (type->kind == BW_ONNX_KIND_OTHER)
-        return bw_fail(err, -ENOTSUP, "onnx", "'%s' is a map or a sparse tensor",
+        return bw_fail(err, -ENOTSUP, "onnx", "byte %llu: '%s' is a map or a sparse tensor",
+                       (unsigned long long)info->offset,
                        bw_onnx_text(model->proto->symbols.data[info->symbol]).text);
-    if (type->kind == BW_ONNX_KIND_TENSOR && declared->dtype == BW_VOID && !declared->strings &&
-        type->dtype != BW_ONNX_UNDEFINED)
-        return bw_fail(err, -ENOTSUP, "onnx", "'%s' is a tensor of type %s",
-                       bw_onnx_text(model->proto->symbols.data[info->symbol]).text,
-                       bw_onnx_dtype_name(type->dtype));
     for (uint32_t i = 0; i < declared->rank; i++) {
         declared->dims[i].size = type->dims[i].value;
         bw_symbol symbol = bw_onnx_intern(model->proto, type->dims[i].symbol);

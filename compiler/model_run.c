@@ -140,13 +140,38 @@ static int shape_mismatch(const struct bw_model_value *value, const struct bw_ar
     return -EINVAL;
 }
 
+/* An array of a storage type may come as its bytes: other programs and .npy files have no such types. */
+static bool dtype_fits(enum bw_dtype declared, enum bw_dtype given)
+{
+    return given == declared || given == bw_dtype_carrier(declared);
+}
+
+/* Integers of a few bits are in bytes that have room for more. */
+static int elements_check(const struct bw_declared *declared, const struct bw_array *array,
+                          struct bw_err *err)
+{
+    if (!bw_dtype_is_storage(declared->dtype))
+        return 0;
+    for (int64_t i = 0; i < bw_array_elements(array); i++) {
+        uint8_t byte = ((const uint8_t *)array->data)[i];
+        int number = bw_dtype_carrier(declared->dtype) == BW_I8 ? (int8_t)byte : byte;
+        if (bw_dtype_storage_fits(declared->dtype, byte))
+            continue;
+        int rc = bw_fail(err, -ERANGE, "model", "element %lld of input '%s'", (long long)i, declared->name);
+        bw_err_expected(err, "%s", bw_dtype_name(declared->dtype));
+        bw_err_observed(err, "%d", number);
+        return rc;
+    }
+    return 0;
+}
+
 static int array_check(const struct bw_model *model, uint32_t index, const struct bw_array *array,
                        struct bw_err *err)
 {
     const struct bw_declared *declared = &model->inputs[index];
     struct bw_model_value value;
     bw_model_input(model, index, &value);
-    if (declared->dtype != array->dtype) {
+    if (!dtype_fits(declared->dtype, array->dtype)) {
         int rc = input_mismatch(declared, err, "dtype");
         bw_err_expected(err, "%s", bw_dtype_name(declared->dtype));
         bw_err_observed(err, "%s", bw_dtype_name(array->dtype));
@@ -160,7 +185,9 @@ static int array_check(const struct bw_model *model, uint32_t index, const struc
         if (array->dims[i] < 0 ||
             (value.has_shape && value.dims[i].size >= 0 && value.dims[i].size != array->dims[i]))
             return shape_mismatch(&value, array, err);
-    return !array->data && bw_array_elements(array) ? input_mismatch(declared, err, "data") : 0;
+    if (!array->data && bw_array_elements(array))
+        return input_mismatch(declared, err, "data");
+    return elements_check(declared, array, err);
 }
 
 static const char *kind_text(enum bw_value_kind kind)
@@ -250,8 +277,12 @@ static int import_run(struct import *import, struct bw_model *model, struct bw_d
     import->outputs = calloc(model->output_count + 1, sizeof *import->outputs);
     if (!rc && (!values || !import->outputs))
         rc = bw_fail(err, -ENOMEM, "model", "values");
-    for (uint32_t i = 0; !rc && i < model->input_count; i++)
-        rc = bw_onnx_session_input(session, &inputs[i], i, &values[model->inputs[i].graph_input]);
+    for (uint32_t i = 0; !rc && i < model->input_count; i++) {
+        struct bw_value input = inputs[i];
+        if (input.kind == BW_VALUE_ARRAY) /* which may have come as its carrier */
+            input.array.dtype = model->inputs[i].dtype;
+        rc = bw_onnx_session_input(session, &input, i, &values[model->inputs[i].graph_input]);
+    }
     if (!rc)
         rc = bw_onnx_session_import(session, values, import->outputs);
     free(values);

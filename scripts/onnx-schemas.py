@@ -5,10 +5,12 @@ import glob
 import re
 import sys
 
-# One letter for each element type that a tensor can have; '#' stands for whatever is no tensor. Left out: what TensorProto cannot hold here.
+# One letter for each element type, as in compiler/onnx/dtypes.c; '#' stands for whatever is no tensor.
 LETTERS = {
     "bool": "b", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "L", "int8": "c", "int16": "h", "int32": "i", "int64": "l",
     "float16": "e", "bfloat16": "E", "float": "f", "double": "d", "string": "s", "complex64": "z", "complex128": "Z",
+    "float8e4m3fn": "m", "float8e4m3fnuz": "M", "float8e5m2": "n", "float8e5m2fnuz": "N", "float4e2m1": "o", "float8e8m0": "x",
+    "uint4": "J", "int4": "j", "uint2": "K", "int2": "k",
 }
 ATTRIBUTES = {
     "int": "i", "float": "f", "string": "s", "tensor": "t", "graph": "g", "list of ints": "I", "list of floats": "F",

@@ -168,8 +168,23 @@ static int files_read(struct bw_run *run)
 
 /* ---- made-up values ---- */
 
+/* Any integer of the type; a float from -1 to 1. */
+static uint8_t storage_make(enum bw_dtype dtype, struct bw_rng *rng)
+{
+    for (;;) {
+        uint8_t byte = (uint8_t)bw_rng_below(rng, 1 << 8);
+        double value = bw_dtype_storage_value(dtype, byte);
+        if (bw_dtype_storage_fits(dtype, byte) && (bw_dtype_is_int(dtype) || (value >= -1 && value <= 1)))
+            return byte;
+    }
+}
+
 static void element_make(struct bw_array *array, int64_t i, struct bw_rng *rng)
 {
+    if (bw_dtype_is_storage(array->dtype)) {
+        ((uint8_t *)array->data)[i] = storage_make(array->dtype, rng);
+        return;
+    }
     double unit = 2 * bw_rng_unit(rng) - 1;
     uint64_t integer = bw_rng_below(rng, INTEGER_BELOW);
     switch (array->dtype) {

@@ -60,8 +60,10 @@ double bw_tool_element(const struct bw_array *array, int64_t i)
         return ((const uint32_t *)data)[i];
     case BW_U64:
         return (double)((const uint64_t *)data)[i];
-    default: /* bool, u8 */
-        return ((const uint8_t *)data)[i];
+    default: /* bool, u8, storage types */
+        return bw_dtype_is_storage(array->dtype)
+                   ? bw_dtype_storage_value(array->dtype, ((const uint8_t *)data)[i])
+                   : ((const uint8_t *)data)[i];
     }
 }
 

@@ -42,7 +42,7 @@ bool bw_onnx_has(const struct bw_onnx_call *c, uint32_t input)
     return input < c->input_count && c->inputs[input] && c->inputs[input]->kind != BW_VALUE_NONE;
 }
 
-bw_tensor bw_onnx_in(struct bw_onnx_call *c, uint32_t input)
+bw_tensor bw_onnx_in_bytes(struct bw_onnx_call *c, uint32_t input)
 {
     if (!bw_onnx_has(c, input)) {
         bw_onnx_fail(c, -EINVAL, "input %u is missing", input);
@@ -53,6 +53,20 @@ bw_tensor bw_onnx_in(struct bw_onnx_call *c, uint32_t input)
         return (bw_tensor){0};
     }
     return bw_onnx_tensor_of(c->session, c->inputs[input]);
+}
+
+bw_tensor bw_onnx_in(struct bw_onnx_call *c, uint32_t input)
+{
+    enum bw_dtype dtype = bw_onnx_in_dtype(c, input);
+    if (!bw_dtype_is_storage(dtype) || c->op->moves)
+        return bw_onnx_in_bytes(c, input);
+    bw_onnx_fail(c, -ENOTSUP, "input %u of type %s", input, bw_onnx_dtype_text(bw_onnx_dtype_to(dtype)).text);
+    return (bw_tensor){0};
+}
+
+bw_tensor bw_onnx_in_number(struct bw_onnx_call *c, uint32_t input)
+{
+    return bw_onnx_decode(c, bw_onnx_in_dtype(c, input), bw_onnx_in_bytes(c, input));
 }
 
 enum bw_dtype bw_onnx_in_dtype(struct bw_onnx_call *c, uint32_t input)
@@ -80,6 +94,12 @@ int bw_onnx_out_value(struct bw_onnx_call *c, uint32_t output, struct bw_onnx_va
 
 int bw_onnx_out(struct bw_onnx_call *c, uint32_t output, bw_tensor tensor)
 {
+    bool moved = c->op && c->op->moves && output == 0;
+    return bw_onnx_out_typed(c, output, tensor, moved ? bw_onnx_in_dtype(c, 0) : BW_VOID);
+}
+
+int bw_onnx_out_typed(struct bw_onnx_call *c, uint32_t output, bw_tensor tensor, enum bw_dtype dtype)
+{
     if (c->rc)
         return c->rc;
     if (!tensor.id)
@@ -88,7 +108,9 @@ int bw_onnx_out(struct bw_onnx_call *c, uint32_t output, bw_tensor tensor)
                    : bw_onnx_fail(c, -EINVAL, "no result %u", output);
     if (output >= c->output_count)
         return 0;
-    return bw_onnx_out_value(c, output, bw_onnx_value_tensor(c->session, tensor));
+    if (bw_dtype_is_storage(dtype) && bw_onnx_check_output_type(c, output, dtype))
+        return c->rc;
+    return bw_onnx_out_value(c, output, bw_onnx_value_typed(c->session, tensor, dtype));
 }
 
 int bw_onnx_out_array(struct bw_onnx_call *c, uint32_t output, enum bw_dtype dtype, uint32_t rank,
@@ -155,6 +177,25 @@ int64_t bw_onnx_int(struct bw_onnx_call *c, const char *name, int64_t absent)
     return attribute ? attribute->i : absent;
 }
 
+enum bw_dtype bw_onnx_dtype_any(struct bw_onnx_call *c, const char *name, int64_t absent)
+{
+    int64_t given = bw_onnx_int(c, name, absent);
+    enum bw_dtype dtype = bw_onnx_dtype_of(given);
+    if (dtype == BW_VOID)
+        bw_onnx_fail(c, bw_onnx_dtype_name(given) ? -ENOTSUP : -EBADMSG, "%s of type %s", name,
+                     bw_onnx_dtype_text(given).text);
+    return dtype;
+}
+
+enum bw_dtype bw_onnx_dtype(struct bw_onnx_call *c, const char *name, int64_t absent)
+{
+    enum bw_dtype dtype = bw_onnx_dtype_any(c, name, absent);
+    if (!bw_dtype_is_storage(dtype))
+        return dtype;
+    bw_onnx_fail(c, -ENOTSUP, "%s of type %s", name, bw_onnx_dtype_text(bw_onnx_dtype_to(dtype)).text);
+    return BW_VOID;
+}
+
 double bw_onnx_float(struct bw_onnx_call *c, const char *name, double absent)
 {
     const struct bw_onnx_attribute *attribute = bw_onnx_attribute(c, name, BW_ONNX_ATTR_FLOAT);
@@ -201,7 +242,7 @@ static float narrow_element(enum bw_dtype dtype, const void *data, int64_t i)
 int64_t bw_onnx_host_int(enum bw_dtype dtype, const void *data, int64_t i)
 {
     int64_t result = 0;
-    switch (dtype) {
+    switch (bw_dtype_is_int(dtype) ? bw_dtype_carrier(dtype) : dtype) {
     case BW_BOOL:
     case BW_U8:
         ELEMENT(uint8_t)
@@ -237,7 +278,8 @@ double bw_onnx_host_double(enum bw_dtype dtype, const void *data, int64_t i)
     case BW_U64:
         ELEMENT(uint64_t)
     default:
-        return (double)bw_onnx_host_int(dtype, data, i);
+        return bw_dtype_is_storage(dtype) ? bw_dtype_storage_value(dtype, ((const uint8_t *)data)[i])
+                                          : (double)bw_onnx_host_int(dtype, data, i);
     }
 }
 

@@ -191,6 +191,8 @@ static int check_one(struct bw_onnx_checker *k, struct scope *scope, struct bw_o
             return undefined(k, scope, node, node->inputs[i]);
     rc = bw_onnx_check_node(k, node);
     if (!rc)
+        rc = bw_onnx_check_attribute_dtypes(k, node);
+    if (!rc)
         rc = bw_onnx_check_control(k, node);
     for (uint32_t i = 0; !rc && i < node->attribute_count; i++)
         if (node->attributes[i].graph)
@@ -236,6 +238,9 @@ static int declare(const struct bw_onnx_checker *k, struct bw_onnx_graph *graph,
     uint64_t address;
     if (!info->symbol || info->type.kind == BW_ONNX_KIND_NONE)
         return 0;
+    int rc = bw_onnx_check_type(k, graph, info);
+    if (rc)
+        return rc;
     if (!bw_map_get(&graph->declared, info->symbol, &address))
         return bw_map_set(&graph->declared, info->symbol, (uint64_t)(uintptr_t)&info->type) ? no_memory(k)
                                                                                             : 0;
@@ -265,6 +270,9 @@ static int check_initializer(const struct bw_onnx_checker *k, struct scope *scop
         return value_error(k, graph, tensor->offset, 0, "an initializer without a name");
     if (bw_map_get(&scope->defined, tensor->symbol, &address))
         return value_error(k, graph, tensor->offset, tensor->symbol, "two initializers have this name");
+    int rc = bw_onnx_check_dtype(k, graph, tensor->symbol, tensor->offset, tensor->dtype);
+    if (rc)
+        return rc;
     if (bw_map_get(&graph->declared, tensor->symbol, &address)) {
         struct bw_onnx_type type = {
             .kind = BW_ONNX_KIND_TENSOR, .dtype = tensor->dtype, .has_shape = true, .rank = tensor->rank};

@@ -21,6 +21,12 @@ struct bw_onnx_checker {
 int bw_onnx_check_node(struct bw_onnx_checker *k, struct bw_onnx_node *node);
 /* check_control.c: the graphs of If, Loop, Scan and SequenceMap against their node. */
 int bw_onnx_check_control(struct bw_onnx_checker *k, const struct bw_onnx_node *node);
+/* check_dtypes.c: the element type of an initializer; of what a graph declares; of a node's tensors. */
+int bw_onnx_check_dtype(const struct bw_onnx_checker *k, const struct bw_onnx_graph *graph, bw_symbol symbol,
+                        uint64_t offset, int64_t onnx_dtype);
+int bw_onnx_check_type(const struct bw_onnx_checker *k, const struct bw_onnx_graph *graph,
+                       const struct bw_onnx_value_info *info);
+int bw_onnx_check_attribute_dtypes(const struct bw_onnx_checker *k, const struct bw_onnx_node *node);
 /* Records an error that names the node; returns code. */
 int bw_onnx_check_fail(const struct bw_onnx_checker *k, const struct bw_onnx_node *node, int code,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -6,8 +6,6 @@
 #include "compiler/onnx/check.h"
 #include "compiler/onnx/schema.h"
 
-enum { ONNX_INT64 = 7, ONNX_BOOL = 9 };
-
 static int check_body(const struct bw_onnx_checker *k, const struct bw_onnx_node *node,
                       const struct bw_onnx_graph *body, uint64_t inputs, uint64_t outputs)
 {
@@ -52,7 +50,7 @@ static int check_if(const struct bw_onnx_checker *k, const struct bw_onnx_node *
         const struct bw_onnx_type *a = &then->outputs[i].type, *b = &other->outputs[i].type;
         if (!same_element_type(a, b))
             rc = bw_onnx_check_fail(k, node, -EBADMSG, "its branches give output %u as %s and %s", i,
-                                    bw_onnx_dtype_name(a->dtype), bw_onnx_dtype_name(b->dtype));
+                                    bw_onnx_dtype_text(a->dtype).text, bw_onnx_dtype_text(b->dtype).text);
     }
     return rc;
 }
@@ -65,13 +63,14 @@ static int check_carried(const struct bw_onnx_checker *k, const struct bw_onnx_n
         return 0;
     return bw_onnx_check_fail(k, node, -EBADMSG, "its body takes '%s' as %s and returns it as %s",
                               bw_onnx_text(k->model->symbols.data[in->symbol]).text,
-                              bw_onnx_dtype_name(in->type.dtype), bw_onnx_dtype_name(out->type.dtype));
+                              bw_onnx_dtype_text(in->type.dtype).text,
+                              bw_onnx_dtype_text(out->type.dtype).text);
 }
 
 static int check_loop(const struct bw_onnx_checker *k, const struct bw_onnx_node *node)
 {
-    static const struct bw_onnx_type count = {.kind = BW_ONNX_KIND_TENSOR, .dtype = ONNX_INT64},
-                                     flag = {.kind = BW_ONNX_KIND_TENSOR, .dtype = ONNX_BOOL};
+    static const struct bw_onnx_type count = {.kind = BW_ONNX_KIND_TENSOR, .dtype = BW_ONNX_INT64},
+                                     flag = {.kind = BW_ONNX_KIND_TENSOR, .dtype = BW_ONNX_BOOL};
     const struct bw_onnx_graph *body = graph_of(node, "body");
     uint32_t carried = node->input_count > 2 ? node->input_count - 2 : 0;
     if (!body)

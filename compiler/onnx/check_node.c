@@ -132,6 +132,7 @@ static const struct {
     const char *op, *attribute, *words;
 } words[] = {
     {NULL, "auto_pad", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {NULL, "round_mode", "up down nearest"},
     {"BitShift", "direction", "LEFT RIGHT"},
     {"DepthToSpace", "mode", "DCR CRD"},
     {"Gelu", "approximate", "none tanh"},

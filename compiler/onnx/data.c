@@ -7,42 +7,10 @@
 
 #include "compiler/onnx/proto.h"
 
-struct dtype_row {
-    const char *name;
-    enum bw_dtype dtype;
-};
-
-/* TensorProto.DataType, by number */
-static const struct dtype_row dtype_rows[BW_ONNX_DTYPE_COUNT] = {
-    {"UNDEFINED", BW_VOID}, {"FLOAT", BW_F32},  {"UINT8", BW_U8},       {"INT8", BW_I8},
-    {"UINT16", BW_U16},     {"INT16", BW_I16},  {"INT32", BW_I32},      {"INT64", BW_I64},
-    {"STRING", BW_VOID},    {"BOOL", BW_BOOL},  {"FLOAT16", BW_F16},    {"DOUBLE", BW_F64},
-    {"UINT32", BW_U32},     {"UINT64", BW_U64}, {"COMPLEX64", BW_VOID}, {"COMPLEX128", BW_VOID},
-    {"BFLOAT16", BW_BF16},
-};
-
-enum bw_dtype bw_onnx_dtype_of(int64_t onnx_dtype)
-{
-    return onnx_dtype >= 0 && onnx_dtype < BW_ONNX_DTYPE_COUNT ? dtype_rows[onnx_dtype].dtype : BW_VOID;
-}
-
-const char *bw_onnx_dtype_name(int64_t onnx_dtype)
-{
-    return onnx_dtype >= 0 && onnx_dtype < BW_ONNX_DTYPE_COUNT ? dtype_rows[onnx_dtype].name : "?";
-}
-
-int64_t bw_onnx_dtype_to(enum bw_dtype dtype)
-{
-    for (int64_t i = 1; i < BW_ONNX_DTYPE_COUNT; i++)
-        if (dtype_rows[i].dtype == dtype && dtype != BW_VOID)
-            return i;
-    return BW_ONNX_UNDEFINED;
-}
-
 static int tensor_error(const struct bw_onnx_tensor *tensor, struct bw_err *err, int code, const char *what)
 {
     return bw_fail(err, code, "onnx", "byte %llu: tensor '%s' (%s): %s", (unsigned long long)tensor->offset,
-                   bw_onnx_text(tensor->name).text, bw_onnx_dtype_name(tensor->dtype), what);
+                   bw_onnx_text(tensor->name).text, bw_onnx_dtype_text(tensor->dtype).text, what);
 }
 
 /* The typed field that holds a dtype's elements. */
@@ -60,24 +28,46 @@ static uint32_t typed_field(int64_t onnx_dtype)
         return BW_ONNX_UINT64_DATA;
     case BW_VOID:
         return onnx_dtype == BW_ONNX_STRING ? BW_ONNX_STRING_DATA : 0;
-    default: /* small integers, bool, and the bits of f16 and bf16 */
+    default: /* small integers, bool, and the bits of small floats */
         return BW_ONNX_INT32_DATA;
     }
+}
+
+/* What a file holds of a tensor: its elements, or bytes of several elements each. */
+struct units {
+    uint64_t count;
+    uint32_t unit_bytes;
+};
+
+static bool is_packed(const struct bw_onnx_tensor *tensor)
+{
+    uint32_t bits = bw_onnx_dtype_bits(tensor->dtype);
+    return bits && bits < 8;
+}
+
+static struct units units_of(const struct bw_onnx_tensor *tensor)
+{
+    uint64_t elements = (uint64_t)tensor->elements;
+    if (tensor->dtype == BW_ONNX_STRING)
+        return (struct units){elements, sizeof(struct bw_bytes)};
+    if (is_packed(tensor)) /* the last byte may have room for more */
+        return (struct units){(elements * bw_onnx_dtype_bits(tensor->dtype) + 7) / 8, 1};
+    return (struct units){elements, bw_dtype_bytes(bw_onnx_dtype_of(tensor->dtype))};
 }
 
 struct decoder {
     const struct bw_onnx_tensor *tensor;
     uint8_t *out;
-    uint64_t done; /* elements */
-    uint32_t element_bytes;
+    struct units units;
+    uint64_t done; /* units */
     struct bw_err *err;
 };
 
 static int decode_element(struct decoder *d, const void *bytes)
 {
-    if (d->done == (uint64_t)d->tensor->elements)
+    if (d->done == d->units.count)
         return tensor_error(d->tensor, d->err, -EBADMSG, "more elements than its shape says");
-    memcpy(d->out + d->done++ * d->element_bytes, bytes, d->element_bytes);
+    memcpy(d->out + d->done++ * d->units.unit_bytes, bytes, d->units.unit_bytes);
     return 0;
 }
 
@@ -95,6 +85,8 @@ static bool number_fits(enum bw_dtype dtype, uint64_t number)
     value = (int32_t)number;
     if (dtype == BW_F16 || dtype == BW_BF16)
         return value >= INT16_MIN && value <= UINT16_MAX;
+    if (bw_dtype_is_storage(dtype)) /* a byte of bits */
+        return value >= INT8_MIN && value <= UINT8_MAX;
     return value >= bw_dtype_int_min(dtype) && value <= bw_dtype_int_max(dtype);
 }
 
@@ -136,15 +128,12 @@ static int decode_field(struct decoder *d, const struct bw_wire_field *field, ui
 static int decode_typed(struct bw_onnx_tensor *tensor, const uint8_t *file, struct bw_err *err)
 {
     uint32_t number = typed_field(tensor->dtype);
-    struct decoder d = {
-        .tensor = tensor, .err = err, .element_bytes = bw_dtype_bytes(bw_onnx_dtype_of(tensor->dtype))};
-    if (number == BW_ONNX_STRING_DATA)
-        d.element_bytes = sizeof(struct bw_bytes);
-    /* Each element takes at least a byte of the file: a shape that promises more is refused before memory is
+    struct decoder d = {.tensor = tensor, .err = err, .units = units_of(tensor)};
+    /* Each unit takes at least a byte of the file: a shape that promises more is refused before memory is
      * taken for it. */
-    if ((uint64_t)tensor->elements > tensor->message.size_bytes)
+    if (d.units.count > tensor->message.size_bytes)
         return tensor_error(tensor, err, -EBADMSG, "fewer elements than its shape says");
-    d.out = calloc(tensor->elements ? (size_t)tensor->elements : 1, d.element_bytes);
+    d.out = calloc(d.units.count ? (size_t)d.units.count : 1, d.units.unit_bytes);
     if (!d.out)
         return tensor_error(tensor, err, -ENOMEM, "no memory for its elements");
     struct bw_wire wire = {.file = file,
@@ -159,7 +148,7 @@ static int decode_typed(struct bw_onnx_tensor *tensor, const uint8_t *file, stru
         if (rc)
             break;
     }
-    if (!rc && d.done != (uint64_t)tensor->elements)
+    if (!rc && d.done != d.units.count)
         rc = tensor_error(tensor, err, -EBADMSG, "fewer elements than its shape says");
     if (rc)
         free(d.out);
@@ -197,8 +186,8 @@ static int external_map(const struct bw_onnx_tensor *tensor, int fd, uint64_t wa
 static int external_data(const struct bw_onnx_tensor *tensor, const char *directory, const void **data,
                          struct bw_onnx_mapping *mapping, struct bw_err *err)
 {
-    uint64_t size_bytes,
-        wanted = (uint64_t)tensor->elements * bw_dtype_bytes(bw_onnx_dtype_of(tensor->dtype));
+    struct units units = units_of(tensor);
+    uint64_t size_bytes, wanted = units.count * units.unit_bytes;
     if (tensor->has_raw || tensor->typed)
         return tensor_error(tensor, err, -EBADMSG, "elements both in the model and in an external file");
     if (tensor->external_bytes_given && tensor->external_bytes != wanted)
@@ -238,12 +227,30 @@ static int normalize_bools(struct bw_onnx_tensor *tensor, const void **data, str
     return 0;
 }
 
+/* Packed elements to a byte each: the first in the low bits, signed ones with their sign. */
+static int unpack(struct bw_onnx_tensor *tensor, const void **data, struct bw_err *err)
+{
+    uint32_t bits = bw_onnx_dtype_bits(tensor->dtype), per_byte = 8 / bits;
+    bool is_signed = bw_dtype_carrier(bw_onnx_dtype_of(tensor->dtype)) == BW_I8;
+    const uint8_t *packed = *data;
+    uint8_t *out = malloc(tensor->elements ? (size_t)tensor->elements : 1);
+    for (int64_t i = 0; out && i < tensor->elements; i++) {
+        uint8_t high = (uint8_t)(packed[i / per_byte] << (8 - bits * (i % per_byte + 1)));
+        out[i] = is_signed ? (uint8_t)((int8_t)high >> (8 - bits)) : high >> (8 - bits);
+    }
+    free(tensor->decoded);
+    *data = tensor->decoded = out;
+    return out ? 0 : tensor_error(tensor, err, -ENOMEM, "no memory for its elements");
+}
+
 static int find_data(struct bw_onnx_tensor *tensor, const uint8_t *file, const char *directory,
                      const void **data, struct bw_onnx_mapping *external, struct bw_err *err)
 {
     enum bw_dtype dtype = bw_onnx_dtype_of(tensor->dtype);
     if (dtype == BW_VOID && tensor->dtype != BW_ONNX_STRING)
-        return tensor_error(tensor, err, -ENOTSUP, "elements of this type are not supported");
+        return tensor_error(tensor, err, bw_onnx_dtype_name(tensor->dtype) ? -ENOTSUP : -EBADMSG,
+                            bw_onnx_dtype_name(tensor->dtype) ? "elements of this type are not supported"
+                                                              : "no type");
     if (tensor->decoded) {
         *data = tensor->decoded;
         return 0;
@@ -259,8 +266,13 @@ static int find_data(struct bw_onnx_tensor *tensor, const uint8_t *file, const c
         *data = tensor->decoded;
         return rc;
     }
-    if (tensor->raw.size_bytes != (uint64_t)tensor->elements * bw_dtype_bytes(dtype))
-        return tensor_error(tensor, err, -EBADMSG, "its raw data do not have the size of its shape");
+    struct units units = units_of(tensor);
+    if (tensor->raw.size_bytes != units.count * units.unit_bytes) {
+        int rc = tensor_error(tensor, err, -EBADMSG, "its raw data do not have the size of its shape");
+        bw_err_expected(err, "%llu bytes", (unsigned long long)(units.count * units.unit_bytes));
+        bw_err_observed(err, "%llu bytes", (unsigned long long)tensor->raw.size_bytes);
+        return rc;
+    }
     *data = tensor->raw.data;
     return 0;
 }
@@ -270,7 +282,9 @@ int bw_onnx_tensor_data(struct bw_onnx_tensor *tensor, const uint8_t *file, cons
 {
     bool decoded_before = tensor->decoded != NULL;
     int rc = find_data(tensor, file, directory, data, external, err);
-    if (!rc && !decoded_before && bw_onnx_dtype_of(tensor->dtype) == BW_BOOL)
-        rc = normalize_bools(tensor, data, err);
-    return rc;
+    if (rc || decoded_before)
+        return rc;
+    if (is_packed(tensor))
+        return unpack(tensor, data, err);
+    return bw_onnx_dtype_of(tensor->dtype) == BW_BOOL ? normalize_bools(tensor, data, err) : 0;
 }

@@ -36,7 +36,7 @@ enum {
 /* A value during import. Lives as long as the session. */
 struct bw_onnx_value {
     enum bw_value_kind kind;
-    enum bw_dtype dtype;
+    enum bw_dtype dtype; /* a storage type's tensor has the type that carries it */
     uint32_t rank;
     int64_t dims[BW_TENSOR_RANK_MAX];
     int64_t elements;
@@ -135,6 +135,9 @@ int bw_onnx_session_realize(struct bw_onnx_session *session, struct bw_onnx_valu
 bw_tensor bw_onnx_tensor_of(struct bw_onnx_session *session, struct bw_onnx_value *value);
 /* Fresh values. NULL with the error recorded when out of memory. */
 struct bw_onnx_value *bw_onnx_value_tensor(struct bw_onnx_session *session, bw_tensor tensor);
+/* The same where the tensor holds the bytes of a storage type; other dtypes are those of the tensor. */
+struct bw_onnx_value *bw_onnx_value_typed(struct bw_onnx_session *session, bw_tensor tensor,
+                                          enum bw_dtype dtype);
 struct bw_onnx_value *bw_onnx_value_none(struct bw_onnx_session *session);
 struct bw_onnx_value *bw_onnx_value_sequence(struct bw_onnx_session *session,
                                              struct bw_onnx_value *const *items, uint32_t count);
@@ -177,6 +180,7 @@ struct bw_onnx_op {
     bw_tensor_binary_builder binary;
     int64_t variant;
     const char *domain; /* NULL: the default domain */
+    bool moves; /* elements as they are, from input 0 to output 0: storage types too, which others refuse */
 };
 
 struct bw_onnx_ops {
@@ -204,6 +208,8 @@ int bw_onnx_iteration(struct bw_onnx_call *c);
 /* ---- types.c ---- */
 /* The inputs' element types against what the op takes. */
 int bw_onnx_check_types(struct bw_onnx_call *c);
+/* The same of an output: for types that are asked for by an attribute. */
+int bw_onnx_check_output_type(struct bw_onnx_call *c, uint32_t output, enum bw_dtype dtype);
 /* A value against the type that its graph declares for its name, if any; shapes: its dimensions too. */
 int bw_onnx_check_declared(struct bw_onnx_call *c, const struct bw_onnx_graph *graph, bw_symbol symbol,
                            const struct bw_onnx_value *value, bool shapes);
@@ -216,18 +222,37 @@ int bw_onnx_check_index(struct bw_onnx_call *c, uint32_t input, int64_t size); /
 int bw_onnx_indexes_within(const struct bw_onnx_model *proto, const struct bw_onnx_index_check *check,
                            const struct bw_array *indexes, struct bw_err *err);
 
+/* ---- storage.c: storage types ---- */
+enum bw_onnx_power { BW_ONNX_POWER_UP, BW_ONNX_POWER_DOWN, BW_ONNX_POWER_NEAREST };
+struct bw_onnx_rounding {
+    bool saturate;            /* floats of 8 bits: what is out of range is the greatest number, else NaN */
+    bool infinity_is_nan;     /* all the same, in types without -0 */
+    enum bw_onnx_power power; /* how FLOAT8E8M0 rounds */
+};
+/* Bytes as numbers: floats as f32, integers as they are. */
+bw_tensor bw_onnx_decode(struct bw_onnx_call *c, enum bw_dtype dtype, bw_tensor bytes);
+/* Numbers as bytes: floats to nearest even, as ONNX's Cast says. */
+bw_tensor bw_onnx_encode(struct bw_onnx_call *c, enum bw_dtype dtype, bw_tensor x,
+                         const struct bw_onnx_rounding *rounding);
+
 /* ---- call.c: what op functions read and write ---- */
 /* Records an error that names node, op and opset. Returns code. */
 int bw_onnx_fail(struct bw_onnx_call *c, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 bool bw_onnx_has(const struct bw_onnx_call *c, uint32_t input); /* given, and no empty optional */
-/* Tensor of an input. One that is missing or no array is an error, and gives id 0. */
+/* Tensor of an input. One that is missing or no array is an error, and gives id 0. A storage type is one,
+ * but for ops that move. */
 bw_tensor bw_onnx_in(struct bw_onnx_call *c, uint32_t input);
+/* The same with storage types as their bytes, for bw_onnx_out_typed; as numbers: i8, u8 or f32. */
+bw_tensor bw_onnx_in_bytes(struct bw_onnx_call *c, uint32_t input);
+bw_tensor bw_onnx_in_number(struct bw_onnx_call *c, uint32_t input);
 enum bw_dtype bw_onnx_in_dtype(struct bw_onnx_call *c, uint32_t input);
 bool bw_onnx_wants(const struct bw_onnx_call *c, uint32_t output);
 /* Sets an output. Returns 0, or what failed on the way. */
 int bw_onnx_out(struct bw_onnx_call *c, uint32_t output, bw_tensor tensor);
+/* The same of a storage type's bytes; other dtypes are those of the tensor. */
+int bw_onnx_out_typed(struct bw_onnx_call *c, uint32_t output, bw_tensor tensor, enum bw_dtype dtype);
 int bw_onnx_out_value(struct bw_onnx_call *c, uint32_t output, struct bw_onnx_value *value);
 /* Host results of c's inputs; data from malloc, taken over. They are constants when all that was read is. */
 int bw_onnx_out_array(struct bw_onnx_call *c, uint32_t output, enum bw_dtype dtype, uint32_t rank,
@@ -243,6 +268,10 @@ struct bw_onnx_ints {
 const struct bw_onnx_attribute *bw_onnx_attribute(struct bw_onnx_call *c, const char *name,
                                                   enum bw_onnx_attribute_type type);
 int64_t bw_onnx_int(struct bw_onnx_call *c, const char *name, int64_t absent);
+/* An attribute that is the number of an element type; absent: its number without. One that is not supported,
+ * or a storage type, is an error, and gives BW_VOID; _any lets storage types be. */
+enum bw_dtype bw_onnx_dtype_any(struct bw_onnx_call *c, const char *name, int64_t absent);
+enum bw_dtype bw_onnx_dtype(struct bw_onnx_call *c, const char *name, int64_t absent);
 double bw_onnx_float(struct bw_onnx_call *c, const char *name, double absent);
 struct bw_onnx_ints bw_onnx_ints(struct bw_onnx_call *c, const char *name);
 bool bw_onnx_string_is(struct bw_onnx_call *c, const char *name, const char *text,

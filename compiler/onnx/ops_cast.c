@@ -92,38 +92,66 @@ static int strings_to_numbers(struct bw_onnx_call *c, enum bw_dtype dtype)
     return bw_onnx_out_array(c, 0, dtype, x->rank, x->dims, data);
 }
 
+/* The opset's words on storage types. Until opset 23 infinity was NaN in floats without -0. */
+static struct bw_onnx_rounding rounding_of(struct bw_onnx_call *c)
+{
+    enum { INFINITY_SATURATES_SINCE = 24 };
+    struct bw_onnx_rounding rounding = {.saturate = bw_onnx_int(c, "saturate", 1) != 0,
+                                        .infinity_is_nan = c->opset < INFINITY_SATURATES_SINCE};
+    if (bw_onnx_string_is(c, "round_mode", "down", false))
+        rounding.power = BW_ONNX_POWER_DOWN;
+    else if (bw_onnx_string_is(c, "round_mode", "nearest", false))
+        rounding.power = BW_ONNX_POWER_NEAREST;
+    return rounding;
+}
+
+static int numbers_to_numbers(struct bw_onnx_call *c, enum bw_dtype dtype, bw_tensor x)
+{
+    struct bw_onnx_rounding rounding = rounding_of(c);
+    x = bw_dtype_is_storage(dtype) ? bw_onnx_encode(c, dtype, x, &rounding) : bw_tensor_cast(c->g, dtype, x);
+    return bw_onnx_out_typed(c, 0, x, dtype);
+}
+
 static int cast_to(struct bw_onnx_call *c, bool to_strings, enum bw_dtype dtype)
 {
     if (!bw_onnx_has(c, 0) || c->inputs[0]->kind == BW_VALUE_SEQUENCE)
         return bw_onnx_fail(c, -EINVAL, "no tensor");
     bool from_strings = c->inputs[0]->kind == BW_VALUE_STRINGS;
-    if (from_strings && to_strings)
+    if (from_strings ? to_strings : !to_strings && c->inputs[0]->dtype == dtype)
         return bw_onnx_out_value(c, 0, c->inputs[0]);
     if (to_strings)
         return numbers_to_strings(c);
-    if (dtype == BW_VOID)
-        return bw_onnx_fail(c, -ENOTSUP, "target type");
-    return from_strings ? strings_to_numbers(c, dtype)
-                        : bw_onnx_out(c, 0, bw_tensor_cast(c->g, dtype, bw_onnx_in(c, 0)));
+    if (!from_strings)
+        return numbers_to_numbers(c, dtype, bw_onnx_in_number(c, 0));
+    if (!bw_dtype_is_storage(dtype))
+        return strings_to_numbers(c, dtype);
+    int rc = strings_to_numbers(c, BW_F64);
+    return rc || !c->outputs[0] ? rc
+                                : numbers_to_numbers(c, dtype, bw_onnx_tensor_of(c->session, c->outputs[0]));
 }
 
 /* Before opset 6 the target was a name. */
+static int64_t target_named(struct bw_onnx_call *c)
+{
+    const char *name;
+    for (int64_t i = 1; (name = bw_onnx_dtype_name(i)); i++)
+        if (bw_onnx_string_is(c, "to", name, false))
+            return i;
+    return BW_ONNX_UNDEFINED;
+}
+
 static int cast(struct bw_onnx_call *c)
 {
-    int64_t to = BW_ONNX_UNDEFINED;
-    if (c->opset >= 6)
-        to = bw_onnx_int(c, "to", BW_ONNX_UNDEFINED);
-    for (int64_t i = 1; c->opset < 6 && i < BW_ONNX_DTYPE_COUNT; i++)
-        if (bw_onnx_string_is(c, "to", bw_onnx_dtype_name(i), false))
-            to = i;
+    int64_t to = c->opset < 6 ? target_named(c) : bw_onnx_int(c, "to", BW_ONNX_UNDEFINED);
     if (bw_onnx_dtype_of(to) == BW_VOID && to != BW_ONNX_STRING)
-        return bw_onnx_fail(c, -ENOTSUP, "target type %s", bw_onnx_dtype_name(to));
+        return bw_onnx_fail(c, bw_onnx_dtype_name(to) ? -ENOTSUP : -EBADMSG, "target type %s",
+                            bw_onnx_dtype_text(to).text);
     return cast_to(c, to == BW_ONNX_STRING, bw_onnx_dtype_of(to));
 }
 
 static int cast_like(struct bw_onnx_call *c)
 {
-    if (!bw_onnx_has(c, 1))
+    if (!bw_onnx_has(c, 1) || c->inputs[1]->kind == BW_VALUE_SEQUENCE)
         return bw_onnx_fail(c, -EINVAL, "no target");
     return cast_to(c, c->inputs[1]->kind == BW_VALUE_STRINGS, c->inputs[1]->dtype);
 }

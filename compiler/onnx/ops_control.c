@@ -38,6 +38,12 @@ static int stack_push(struct bw_onnx_call *c, struct stack *stack, struct bw_onn
                                               : bw_onnx_pin(c, &value, 1);
 }
 
+/* What stack_join's result holds, where that is a storage type. */
+static enum bw_dtype stack_dtype(const struct stack *stack, const struct bw_onnx_type *declared)
+{
+    return stack->values.count ? stack->values.data[0]->dtype : bw_onnx_dtype_of(declared->dtype);
+}
+
 /* The collected values along a new axis. Without any, the declared type says what an empty result is. */
 static bw_tensor stack_join(struct bw_onnx_call *c, const struct stack *stack, uint32_t axis, bool reversed,
                             const struct bw_onnx_type *declared)
@@ -45,7 +51,7 @@ static bw_tensor stack_join(struct bw_onnx_call *c, const struct stack *stack, u
     uint32_t count = (uint32_t)stack->values.count;
     if (!count) {
         int64_t dims[BW_TENSOR_RANK_MAX] = {0};
-        enum bw_dtype dtype = bw_onnx_dtype_of(declared->dtype);
+        enum bw_dtype dtype = bw_dtype_carrier(bw_onnx_dtype_of(declared->dtype));
         uint32_t rank = declared->rank < BW_TENSOR_RANK_MAX ? declared->rank + 1 : 1;
         for (uint32_t i = 1; i < rank; i++)
             dims[i] = declared->dims[i - 1].value > 0 ? declared->dims[i - 1].value : 0;
@@ -152,10 +158,11 @@ static int loop_op(struct bw_onnx_call *c)
         rc = loop_run(c, &loop, condition);
     for (uint32_t i = 0; !rc && i < loop.carried; i++)
         rc = bw_onnx_out_value(c, i, loop.inputs[2 + i]);
-    for (uint32_t k = 0; !rc && k < loop.collected; k++)
-        rc = bw_onnx_out(
-            c, loop.carried + k,
-            stack_join(c, &loop.stacks[k], 0, false, &loop.body->outputs[1 + loop.carried + k].type));
+    for (uint32_t k = 0; !rc && k < loop.collected; k++) {
+        const struct bw_onnx_type *declared = &loop.body->outputs[1 + loop.carried + k].type;
+        rc = bw_onnx_out_typed(c, loop.carried + k, stack_join(c, &loop.stacks[k], 0, false, declared),
+                               stack_dtype(&loop.stacks[k], declared));
+    }
     if (loop.stacks)
         stacks_free(c, loop.stacks, loop.collected);
     return rc;
@@ -212,8 +219,9 @@ static int scan_run(struct bw_onnx_call *c, struct scan *scan, const bw_tensor *
         for (uint32_t k = 0; k < scan->scanned; k++) {
             uint32_t axis = bw_onnx_axis(c, item(scan->input_axes, k), bw_tensor_rank(c->g, scanned[k]));
             int64_t at = item(scan->input_directions, k) ? length - 1 - i : i;
+            enum bw_dtype dtype = bw_onnx_in_dtype(c, c->input_count - scan->scanned + k);
             scan->inputs[scan->states + k] =
-                bw_onnx_value_tensor(c->session, element_at(c, scanned[k], axis, at));
+                bw_onnx_value_typed(c->session, element_at(c, scanned[k], axis, at), dtype);
             if (!scan->inputs[scan->states + k])
                 return -EINVAL;
         }
@@ -248,7 +256,7 @@ static int scan_op(struct bw_onnx_call *c)
         if (i < scan.states)
             scan.inputs[i] = c->inputs[i];
         else
-            scanned[i - scan.states] = bw_onnx_in(c, i);
+            scanned[i - scan.states] = bw_onnx_in_bytes(c, i);
         rc = c->inputs[i] ? c->rc : bw_onnx_fail(c, -EINVAL, "input %u is missing", i);
     }
     if (!rc)
@@ -256,7 +264,8 @@ static int scan_op(struct bw_onnx_call *c)
     for (uint32_t i = 0; !rc && i < scan.states; i++)
         rc = bw_onnx_out_value(c, i, scan.inputs[i]);
     for (uint32_t k = 0; !rc && k < scan.collected; k++)
-        rc = bw_onnx_out(c, scan.states + k, scan_result(c, &scan, k));
+        rc = bw_onnx_out_typed(c, scan.states + k, scan_result(c, &scan, k),
+                               stack_dtype(&scan.stacks[k], &scan.body->outputs[scan.states + k].type));
     if (scan.stacks)
         stacks_free(c, scan.stacks, scan.collected);
     return rc;

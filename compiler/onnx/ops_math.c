@@ -89,12 +89,17 @@ static int where(struct bw_onnx_call *c)
 
 static int is_inf(struct bw_onnx_call *c)
 {
-    bw_tensor x = bw_onnx_in(c, 0);
+    bw_tensor x = bw_onnx_in_number(c, 0);
     bool negative = bw_onnx_int(c, "detect_negative", 1), positive = bw_onnx_int(c, "detect_positive", 1);
     if (negative && positive)
         return bw_onnx_out(c, 0, bw_tensor_is_inf(c->g, x));
     double wanted = positive ? INFINITY : negative ? -INFINITY : NAN; /* nothing equals NaN */
     return bw_onnx_out(c, 0, bw_tensor_equal(c->g, x, bw_onnx_scalar_like(c, x, wanted)));
+}
+
+static int is_nan(struct bw_onnx_call *c)
+{
+    return bw_onnx_out(c, 0, bw_tensor_is_nan(c->g, bw_onnx_in_number(c, 0)));
 }
 
 /* Bounds were attributes before opset 11. */
@@ -282,7 +287,7 @@ static const struct bw_onnx_op rows[] = {
     {"HardSigmoid", 1, .function = hard_sigmoid},
     {"HardSwish", 14, .function = hard_swish},
     {"IsInf", 10, .function = is_inf},
-    {"IsNaN", 9, unary, .unary = bw_tensor_is_nan},
+    {"IsNaN", 9, .function = is_nan},
     {"LeakyRelu", 1, .function = leaky_relu},
     {"Less", 1, binary, .binary = bw_tensor_less},
     {"LessOrEqual", 12, binary, .binary = bw_tensor_less_equal},

@@ -25,13 +25,18 @@ static bw_tensor at_axis(struct bw_onnx_call *c, bw_tensor x, uint32_t axis, bw_
     return bw_tensor_reshape(c->g, x, rank, dims);
 }
 
+/* x plus a zero point, if there is one, as x's type. */
+static bw_tensor shifted(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_point)
+{
+    if (!zero_point.id)
+        return x;
+    return bw_tensor_add(c->g, x, bw_tensor_cast(c->g, bw_tensor_dtype(c->g, x), zero_point));
+}
+
 /* round(x) + zero_point, saturated to dtype: casts from floats saturate. */
 static bw_tensor saturated(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_point, enum bw_dtype dtype)
 {
-    x = bw_tensor_round_even(c->g, x);
-    if (zero_point.id)
-        x = bw_tensor_add(c->g, x, bw_tensor_cast(c->g, bw_tensor_dtype(c->g, x), zero_point));
-    return bw_tensor_cast(c->g, dtype, x);
+    return bw_tensor_cast(c->g, dtype, shifted(c, bw_tensor_round_even(c->g, x), zero_point));
 }
 
 /* Constant scales are numbers: with NaN or infinity every element would be lost. */
@@ -46,49 +51,95 @@ static int scale_check(struct bw_onnx_call *c, uint32_t input)
     return c->rc;
 }
 
-static uint32_t quantized_axis(struct bw_onnx_call *c, bw_tensor x, bw_tensor scale)
+/* ---- QuantizeLinear, DequantizeLinear ---- */
+
+/* What one scale is for: all elements, one place of an axis, or (block_size) so many places of it. */
+struct scaling {
+    uint32_t axis;
+    int64_t block_size;
+};
+
+static struct scaling scaling_read(struct bw_onnx_call *c, bw_tensor x, bw_tensor scale)
 {
-    return bw_tensor_elements(c->g, scale) == 1
-               ? 0
-               : bw_onnx_axis(c, bw_onnx_int(c, "axis", 1), bw_tensor_rank(c->g, x));
+    struct scaling scaling = {.block_size = bw_onnx_int(c, "block_size", 0)};
+    if (scaling.block_size < 0)
+        bw_onnx_fail(c, -EINVAL, "block_size %lld", (long long)scaling.block_size);
+    if (scaling.block_size || bw_tensor_elements(c->g, scale) != 1)
+        scaling.axis = bw_onnx_axis(c, bw_onnx_int(c, "axis", 1), bw_tensor_rank(c->g, x));
+    return scaling;
 }
 
-/* Attributes of newer versions that ask for more than one scale along an axis. */
-static int newer_check(struct bw_onnx_call *c)
+/* Each scale or zero point repeated for its block; the last block may be cut. */
+static bw_tensor at_blocks(struct bw_onnx_call *c, bw_tensor x, const struct scaling *scaling, bw_tensor of)
 {
-    if (bw_onnx_int(c, "block_size", 0))
-        return bw_onnx_fail(c, -ENOTSUP, "scales of blocks (block_size)");
+    uint32_t rank = bw_tensor_rank(c->g, of), axis = scaling->axis;
+    const int64_t *sizes = bw_tensor_dims(c->g, of);
+    int64_t dims[BW_TENSOR_RANK_MAX + 1], start[BW_TENSOR_RANK_MAX] = {0}, step[BW_TENSOR_RANK_MAX];
+    int64_t block = scaling->block_size < sizes[axis] ? scaling->block_size : sizes[axis] ? sizes[axis] : 1;
+    bool fits = bw_tensor_rank(c->g, x) == rank && rank < BW_TENSOR_RANK_MAX;
+    for (uint32_t i = 0; fits && i < rank; i++) {
+        step[i] = 1;
+        fits = bw_tensor_dims(c->g, x)[i] == (i == axis ? (sizes[i] + block - 1) / block : sizes[i]);
+    }
+    if (!fits) {
+        bw_onnx_fail(c, -EINVAL, "scales or zero points do not have the shape of blocks of %lld of axis %u",
+                     (long long)scaling->block_size, axis);
+        return (bw_tensor){0};
+    }
+    for (uint32_t i = 0; i <= rank; i++)
+        dims[i] = i == axis + 1 ? 1 : bw_tensor_dims(c->g, x)[i <= axis ? i : i - 1];
+    x = bw_tensor_reshape(c->g, x, rank + 1, dims);
+    dims[axis + 1] = block;
+    x = bw_tensor_expand(c->g, x, rank + 1, dims);
+    int64_t blocks = dims[axis];
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i == axis ? blocks * block : sizes[i];
+    return bw_tensor_slice(c->g, bw_tensor_reshape(c->g, x, rank, dims), start, sizes, step);
+}
+
+static bw_tensor at_scaling(struct bw_onnx_call *c, bw_tensor x, const struct scaling *scaling, bw_tensor of)
+{
+    if (!x.id || !of.id || c->rc)
+        return (bw_tensor){0};
+    return scaling->block_size ? at_blocks(c, x, scaling, of) : at_axis(c, x, scaling->axis, of);
+}
+
+static bw_tensor zero_point_at(struct bw_onnx_call *c, const struct scaling *scaling, bw_tensor of)
+{
+    return bw_onnx_has(c, 2) ? at_scaling(c, bw_onnx_in_number(c, 2), scaling, of) : (bw_tensor){0};
+}
+
+/* output_dtype; without, that of the zero point. */
+static enum bw_dtype quantized_dtype(struct bw_onnx_call *c)
+{
+    bool given = bw_onnx_int(c, "output_dtype", 0) != 0;
+    enum bw_dtype zero_point = bw_onnx_has(c, 2) ? bw_onnx_in_dtype(c, 2) : BW_VOID,
+                  dtype = given        ? bw_onnx_dtype_any(c, "output_dtype", 0)
+                          : zero_point ? zero_point
+                                       : BW_U8;
+    if (zero_point && dtype != zero_point)
+        bw_onnx_fail(c, -EINVAL, "output_dtype is not that of the zero point");
     int64_t precision = bw_onnx_int(c, "precision", 0);
     if (precision && bw_onnx_dtype_of(precision) != BW_F32)
-        return bw_onnx_fail(c, -ENOTSUP, "a division in %s (precision)", bw_onnx_dtype_name(precision));
-    return c->rc;
-}
-
-/* output_dtype, or what it is without. */
-static enum bw_dtype output_dtype(struct bw_onnx_call *c, enum bw_dtype absent)
-{
-    int64_t given = bw_onnx_int(c, "output_dtype", 0);
-    if (!given)
-        return absent;
-    if (bw_onnx_dtype_of(given) == BW_VOID)
-        bw_onnx_fail(c, -ENOTSUP, "output_dtype %s", bw_onnx_dtype_name(given));
-    return bw_onnx_dtype_of(given);
+        bw_onnx_fail(c, -ENOTSUP, "a division in %s (precision)", bw_onnx_dtype_text(precision).text);
+    return dtype;
 }
 
 static int quantize_linear(struct bw_onnx_call *c)
 {
-    bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1),
-              zero_point = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
-    uint32_t axis = quantized_axis(c, x, scale);
-    enum bw_dtype dtype = zero_point.id ? bw_tensor_dtype(c->g, zero_point) : output_dtype(c, BW_U8);
-    if (newer_check(c) || scale_check(c, 1))
+    bw_tensor x = bw_tensor_cast(c->g, BW_F32, bw_onnx_in(c, 0)),
+              scale = bw_tensor_cast(c->g, BW_F32, bw_onnx_in_number(c, 1));
+    struct scaling scaling = scaling_read(c, x, scale);
+    struct bw_onnx_rounding rounding = {.saturate = bw_onnx_int(c, "saturate", 1) != 0};
+    enum bw_dtype dtype = quantized_dtype(c);
+    if (scale_check(c, 1))
         return c->rc;
-    if (output_dtype(c, dtype) != dtype)
-        return bw_onnx_fail(c, -EINVAL, "output_dtype is not that of the zero point");
-    bw_tensor wide = bw_tensor_cast(c->g, BW_F32, x);
-    wide = bw_tensor_div(c->g, wide, at_axis(c, bw_tensor_cast(c->g, BW_F32, scale), axis, x));
-    return bw_onnx_out(
-        c, 0, saturated(c, wide, zero_point.id ? at_axis(c, zero_point, axis, x) : zero_point, dtype));
+    bw_tensor zero_point = zero_point_at(c, &scaling, x);
+    x = bw_tensor_div(c->g, x, at_scaling(c, scale, &scaling, x));
+    if (!bw_dtype_is_storage(dtype))
+        return bw_onnx_out(c, 0, saturated(c, x, zero_point, dtype));
+    x = shifted(c, bw_dtype_is_float(dtype) ? x : bw_tensor_round_even(c->g, x), zero_point);
+    return bw_onnx_out_typed(c, 0, bw_onnx_encode(c, dtype, x, &rounding), dtype);
 }
 
 static bw_tensor centered(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_point, uint32_t axis,
@@ -100,18 +151,32 @@ static bw_tensor centered(struct bw_onnx_call *c, bw_tensor x, bw_tensor zero_po
     return bw_tensor_sub(c->g, x, at_axis(c, bw_tensor_cast(c->g, dtype, zero_point), axis, x));
 }
 
+/* output_dtype; without, that of the scale. */
+static enum bw_dtype dequantized_dtype(struct bw_onnx_call *c)
+{
+    enum bw_dtype scale = bw_onnx_in_dtype(c, 1);
+    if (bw_onnx_int(c, "output_dtype", 0))
+        return bw_onnx_dtype(c, "output_dtype", 0);
+    if (bw_dtype_is_storage(scale))
+        bw_onnx_fail(c, -EINVAL, "scales of type %s without output_dtype",
+                     bw_onnx_dtype_text(bw_onnx_dtype_to(scale)).text);
+    return scale;
+}
+
 static int dequantize_linear(struct bw_onnx_call *c)
 {
-    bw_tensor x = bw_onnx_in(c, 0), scale = bw_onnx_in(c, 1),
-              zero_point = bw_onnx_has(c, 2) ? bw_onnx_in(c, 2) : (bw_tensor){0};
-    uint32_t axis = quantized_axis(c, x, scale);
-    enum bw_dtype dtype = output_dtype(c, bw_tensor_dtype(c->g, scale));
-    if (newer_check(c) || scale_check(c, 1))
+    bw_tensor x = bw_onnx_in_number(c, 0), scale = bw_onnx_in_number(c, 1);
+    struct scaling scaling = scaling_read(c, x, scale);
+    enum bw_dtype dtype = dequantized_dtype(c),
+                  exact = bw_dtype_is_float(bw_tensor_dtype(c->g, x)) ? BW_F32 : BW_I32;
+    if (scale_check(c, 1))
         return c->rc;
-    bw_tensor wide =
-        bw_tensor_cast(c->g, bw_tensor_dtype(c->g, scale), centered(c, x, zero_point, axis, BW_I32));
-    wide = bw_tensor_mul(c->g, wide, at_axis(c, scale, axis, x));
-    return bw_onnx_out(c, 0, bw_tensor_cast(c->g, dtype, wide));
+    x = bw_tensor_cast(c->g, exact, x);
+    if (bw_onnx_has(c, 2))
+        x = bw_tensor_sub(c->g, x, bw_tensor_cast(c->g, exact, zero_point_at(c, &scaling, x)));
+    x = bw_tensor_cast(c->g, bw_tensor_dtype(c->g, scale), x);
+    x = bw_tensor_mul(c->g, x, at_scaling(c, scale, &scaling, x));
+    return bw_onnx_out(c, 0, bw_tensor_cast(c->g, dtype, x));
 }
 
 /* The range is widened to hold 0, so that 0 is represented exactly. */

@@ -35,12 +35,12 @@ static double draw(struct bw_rng *rng, bool normal)
     return normal ? sqrt(-2 * log(1 - u)) * cos(2 * M_PI * bw_rng_unit(rng)) : u;
 }
 
-static int random_out(struct bw_onnx_call *c, int64_t onnx_dtype, uint32_t rank, const int64_t *dims)
+static int random_out(struct bw_onnx_call *c, int64_t absent, uint32_t rank, const int64_t *dims)
 {
     bool normal = c->op->variant == NORMAL;
     double low = bw_onnx_float(c, "low", 0), high = bw_onnx_float(c, "high", 1),
            mean = bw_onnx_float(c, "mean", 0), scale = bw_onnx_float(c, "scale", 1);
-    enum bw_dtype dtype = bw_onnx_dtype_of(onnx_dtype);
+    enum bw_dtype dtype = bw_onnx_dtype(c, "dtype", absent);
     int64_t elements = 1;
     for (uint32_t i = 0; i < rank; i++)
         if (dims[i] < 0 || __builtin_mul_overflow(elements, dims[i], &elements))
@@ -60,7 +60,7 @@ static int random_shaped(struct bw_onnx_call *c)
     struct bw_onnx_ints shape = bw_onnx_ints(c, "shape");
     if (shape.count > BW_TENSOR_RANK_MAX)
         return bw_onnx_fail(c, -E2BIG, "rank %llu", (unsigned long long)shape.count);
-    return random_out(c, bw_onnx_int(c, "dtype", 1), (uint32_t)shape.count, shape.data);
+    return random_out(c, bw_onnx_dtype_to(BW_F32), (uint32_t)shape.count, shape.data);
 }
 
 static int random_like(struct bw_onnx_call *c)
@@ -69,7 +69,7 @@ static int random_like(struct bw_onnx_call *c)
     enum bw_dtype dtype = bw_tensor_dtype(c->g, x);
     int64_t dims[BW_TENSOR_RANK_MAX], usual = bw_onnx_dtype_to(bw_dtype_is_float(dtype) ? dtype : BW_F32);
     memcpy(dims, bw_tensor_dims(c->g, x), bw_tensor_rank(c->g, x) * sizeof *dims);
-    return c->rc ? c->rc : random_out(c, bw_onnx_int(c, "dtype", usual), bw_tensor_rank(c->g, x), dims);
+    return c->rc ? c->rc : random_out(c, usual, bw_tensor_rank(c->g, x), dims);
 }
 
 /* Uniform numbers of a shape, as a tensor of what follows. */
@@ -92,8 +92,7 @@ static bw_tensor uniform(struct bw_onnx_call *c, enum bw_dtype dtype, uint32_t r
 static int bernoulli(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0);
-    enum bw_dtype dtype =
-        bw_onnx_dtype_of(bw_onnx_int(c, "dtype", bw_onnx_dtype_to(bw_tensor_dtype(c->g, x))));
+    enum bw_dtype dtype = bw_onnx_dtype(c, "dtype", bw_onnx_dtype_to(bw_tensor_dtype(c->g, x)));
     if (c->rc)
         return c->rc;
     bw_tensor drawn = uniform(c, bw_tensor_dtype(c->g, x), bw_tensor_rank(c->g, x), bw_tensor_dims(c->g, x));
@@ -105,7 +104,7 @@ static int multinomial(struct bw_onnx_call *c)
 {
     bw_tensor x = bw_onnx_in(c, 0);
     int64_t samples = bw_onnx_int(c, "sample_size", 1);
-    enum bw_dtype dtype = bw_onnx_dtype_of(bw_onnx_int(c, "dtype", 6));
+    enum bw_dtype dtype = bw_onnx_dtype(c, "dtype", bw_onnx_dtype_to(BW_I32));
     if (c->rc || bw_tensor_rank(c->g, x) != 2 || samples < 1 || samples > 1 << 24 ||
         !bw_tensor_dims(c->g, x)[1])
         return bw_onnx_fail(c, -EINVAL, "%lld samples, input of rank %u", (long long)samples,
@@ -123,7 +122,7 @@ static int multinomial(struct bw_onnx_call *c)
 /* Only training drops: an attribute before opset 12, input 2 since. The mask says what was kept. */
 static int dropout(struct bw_onnx_call *c)
 {
-    bw_tensor x = bw_onnx_in(c, 0);
+    bw_tensor x = bw_onnx_in_bytes(c, 0);
     uint64_t count = 0;
     double ratio = bw_onnx_float(c, "ratio", 0.5);
     struct bw_onnx_ints trains =
@@ -140,8 +139,9 @@ static int dropout(struct bw_onnx_call *c)
         bw_tensor kept =
             bw_tensor_full(c->g, mask_dtype, bw_tensor_rank(c->g, x), bw_tensor_dims(c->g, x), 1);
         bw_onnx_out(c, 1, kept);
-        return bw_onnx_out(c, 0, x);
+        return bw_onnx_out_typed(c, 0, x, bw_onnx_in_dtype(c, 0));
     }
+    x = bw_onnx_in(c, 0); /* to compute with */
     bw_tensor drawn = uniform(c, BW_F32, bw_tensor_rank(c->g, x), bw_tensor_dims(c->g, x));
     bw_tensor kept = bw_tensor_greater_equal(c->g, drawn, bw_tensor_scalar(c->g, BW_F32, ratio));
     bw_tensor y =

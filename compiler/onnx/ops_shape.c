@@ -275,6 +275,8 @@ static int pad(struct bw_onnx_call *c)
     if (bw_onnx_has(c, 2) && c->opset >= 11) {
         const double *given = bw_onnx_doubles_in(c, 2, &value_count);
         value = value_count ? given[0] : 0;
+        if (value_count && bw_dtype_is_storage(c->inputs[2]->dtype)) /* bytes move, so this is one */
+            value = (double)bw_onnx_host_int(bw_dtype_carrier(c->inputs[2]->dtype), c->inputs[2]->host, 0);
     }
     return c->rc ? c->rc : bw_onnx_out(c, 0, bw_tensor_pad(c->g, x, low, high, value));
 }
@@ -388,6 +390,7 @@ static int constant_of_shape(struct bw_onnx_call *c)
     struct bw_onnx_ints dims = bw_onnx_list_in(c, 0);
     const struct bw_onnx_attribute *attr = bw_onnx_attribute(c, "value", BW_ONNX_ATTR_TENSOR);
     bw_tensor element = bw_tensor_scalar(c->g, BW_F32, 0);
+    enum bw_dtype dtype = BW_F32;
     if (c->rc)
         return c->rc;
     if (attr) {
@@ -395,8 +398,10 @@ static int constant_of_shape(struct bw_onnx_call *c)
         if (!value || value->kind != BW_VALUE_ARRAY || value->elements != 1)
             return bw_onnx_fail(c, -EINVAL, "value is not one number");
         element = bw_tensor_reshape(c->g, bw_onnx_tensor_of(c->session, value), 0, NULL);
+        dtype = value->dtype;
     }
-    return bw_onnx_out(c, 0, bw_tensor_expand(c->g, element, (uint32_t)dims.count, dims.data));
+    element = bw_tensor_expand(c->g, element, (uint32_t)dims.count, dims.data);
+    return bw_onnx_out_typed(c, 0, element, dtype);
 }
 
 /* How many steps of delta lie before limit; integers of 64 bits, which a double does not hold. */
@@ -444,11 +449,10 @@ static int eye_like(struct bw_onnx_call *c)
     bw_tensor x = bw_onnx_in(c, 0);
     if (bw_tensor_rank(c->g, x) != 2)
         return bw_onnx_fail(c, -EINVAL, "input of rank %u, not 2", bw_tensor_rank(c->g, x));
-    int64_t onnx_dtype = bw_onnx_int(c, "dtype", bw_onnx_dtype_to(bw_tensor_dtype(c->g, x)));
-    enum bw_dtype dtype = bw_onnx_dtype_of(onnx_dtype);
+    enum bw_dtype dtype = bw_onnx_dtype(c, "dtype", bw_onnx_dtype_to(bw_tensor_dtype(c->g, x)));
     bw_tensor k = bw_tensor_scalar_int(c->g, BW_I64, bw_onnx_int(c, "k", 0));
     bw_tensor on = bw_tensor_equal(c->g, diagonal_number(c, 2, dims_of(c, x)), k);
-    return bw_onnx_out(c, 0, bw_tensor_cast(c->g, dtype, on));
+    return c->rc ? c->rc : bw_onnx_out(c, 0, bw_tensor_cast(c->g, dtype, on));
 }
 
 static int trilu(struct bw_onnx_call *c)
@@ -529,22 +533,22 @@ static const struct bw_onnx_op rows[] = {
     {"DepthToSpace", 1, .function = depth_to_space},
     {"Expand", 8, .function = expand},
     {"EyeLike", 9, .function = eye_like},
-    {"Flatten", 1, .function = flatten},
+    {"Flatten", 1, .function = flatten, .moves = true},
     {"Identity", 1, .function = identity},
-    {"Pad", 1, .function = pad},
+    {"Pad", 1, .function = pad, .moves = true},
     {"Range", 11, .function = range},
-    {"Reshape", 1, .function = reshape},
+    {"Reshape", 1, .function = reshape, .moves = true},
     {"ReverseSequence", 10, .function = reverse_sequence},
     {"Shape", 1, .function = shape},
     {"Size", 1, .function = size},
     {"Slice", 1, .function = slice},
     {"SpaceToDepth", 1, .function = space_to_depth},
     {"Split", 1, .function = split},
-    {"Squeeze", 1, .function = squeeze},
+    {"Squeeze", 1, .function = squeeze, .moves = true},
     {"Tile", 1, .function = tile},
-    {"Transpose", 1, .function = transpose},
+    {"Transpose", 1, .function = transpose, .moves = true},
     {"Trilu", 14, .function = trilu},
-    {"Unsqueeze", 1, .function = unsqueeze},
+    {"Unsqueeze", 1, .function = unsqueeze, .moves = true},
 };
 
 const struct bw_onnx_ops bw_onnx_ops_shape = {rows, BW_COUNT_OF(rows)};

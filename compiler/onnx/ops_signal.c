@@ -141,7 +141,7 @@ enum { HANN, HAMMING, BLACKMAN };
 static int window(struct bw_onnx_call *c)
 {
     struct bw_onnx_ints size = bw_onnx_ints_in(c, 0);
-    enum bw_dtype dtype = bw_onnx_dtype_of(bw_onnx_int(c, "output_datatype", 1));
+    enum bw_dtype dtype = bw_onnx_dtype(c, "output_datatype", bw_onnx_dtype_to(BW_F32));
     bool periodic = bw_onnx_int(c, "periodic", 1);
     if (c->rc || size.count != 1 || size.data[0] < 0 || size.data[0] > TABLE_MAX || dtype == BW_VOID)
         return bw_onnx_fail(c, -EINVAL, "size or type");
@@ -170,7 +170,7 @@ static int mel_weight_matrix(struct bw_onnx_call *c)
 {
     double bands = number_in(c, 0), length = number_in(c, 1), rate = number_in(c, 2), low = number_in(c, 3),
            high = number_in(c, 4);
-    enum bw_dtype dtype = bw_onnx_dtype_of(bw_onnx_int(c, "output_datatype", 1));
+    enum bw_dtype dtype = bw_onnx_dtype(c, "output_datatype", bw_onnx_dtype_to(BW_F32));
     if (c->rc ||
         !(bands >= 1 && length >= 1 && length < TABLE_MAX && bands * length < TABLE_MAX && rate > 0) ||
         dtype == BW_VOID)

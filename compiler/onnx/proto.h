@@ -1,5 +1,5 @@
 /* An ONNX model as structures: what the file says, checked for form, not yet for meaning. Source: onnx.proto
- * of ONNX 1.16.
+ * of ONNX 1.22.
  *
  * Text and tensor data stay in the file, which must stay mapped. Names of values are interned: a bw_symbol is
  * one name, 0 the empty one. */
@@ -23,16 +23,24 @@ enum {
     BW_ONNX_DIM_MAX_LOG2 = 40, /* of one axis, and of the elements of a tensor in a file */
 };
 
-/* TensorProto.DataType */
+/* A few words for an error. */
+struct bw_onnx_text {
+    char text[64];
+};
+
+/* TensorProto.DataType: its numbers, as far as they are needed by name. The table is in dtypes.c. */
 enum bw_onnx_dtype {
     BW_ONNX_UNDEFINED = 0,
+    BW_ONNX_INT64 = 7,
     BW_ONNX_STRING = 8,
-    BW_ONNX_DTYPE_COUNT = 17,
+    BW_ONNX_BOOL = 9,
 };
 /* BW_VOID for strings, complex numbers and what is unknown. */
 enum bw_dtype bw_onnx_dtype_of(int64_t onnx_dtype);
 int64_t bw_onnx_dtype_to(enum bw_dtype dtype);
-const char *bw_onnx_dtype_name(int64_t onnx_dtype); /* "FLOAT16", or "?" */
+const char *bw_onnx_dtype_name(int64_t onnx_dtype);         /* "FLOAT16"; NULL: ONNX has no such number */
+struct bw_onnx_text bw_onnx_dtype_text(int64_t onnx_dtype); /* the same for errors, of any number */
+uint32_t bw_onnx_dtype_bits(int64_t onnx_dtype);            /* of an element in a file; 0: strings, unknown */
 
 /* TensorProto's typed data fields */
 enum {
@@ -199,9 +207,6 @@ int bw_onnx_parse_tensor(struct bw_bytes file, struct bw_bytes message, struct b
                          struct bw_err *err);
 
 /* The text of a symbol, cut to 63 characters, for errors. */
-struct bw_onnx_text {
-    char text[64];
-};
 struct bw_onnx_text bw_onnx_text(struct bw_bytes bytes);
 bool bw_onnx_equals(struct bw_bytes bytes, const char *text);
 bool bw_onnx_same(struct bw_bytes a, struct bw_bytes b);
@@ -222,10 +227,10 @@ int bw_onnx_node_fail(const struct bw_onnx_model *model, const struct bw_onnx_no
 /* The number of a name; 0 for the empty one. UINT32_MAX when out of memory. */
 bw_symbol bw_onnx_intern(struct bw_onnx_model *model, struct bw_bytes name);
 
-/* compiler/onnx/data.c: the elements of a tensor, row-major: in the file itself where possible (any
- * alignment), else decoded once and kept in tensor->decoded (malloc; the caller sees to freeing it). Strings:
- * struct bw_bytes each. `directory` (may be NULL: refused) holds external data; `external` receives a mapping
- * that the caller unmaps. */
+/* compiler/onnx/data.c: the elements of a tensor, row-major, as arrays have them: in the file itself where
+ * possible (any alignment), else decoded once and kept in tensor->decoded (malloc; the caller sees to freeing
+ * it). Strings: struct bw_bytes each. `directory` (may be NULL: refused) holds external data; `external`
+ * receives a mapping that the caller unmaps. */
 struct bw_onnx_mapping {
     void *address;
     uint64_t size_bytes;

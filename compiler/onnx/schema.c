@@ -63,12 +63,3 @@ bool bw_onnx_letters_have(const char *letters, char letter)
 {
     return memchr(letters, letter, strcspn(letters, " ?*~")) != NULL;
 }
-
-char bw_onnx_letter_of(enum bw_dtype dtype)
-{
-    static const char letters[BW_DTYPE_COUNT] = {
-        [BW_VOID] = 's', [BW_BOOL] = 'b', [BW_I8] = 'c',  [BW_U8] = 'B',  [BW_I16] = 'h',
-        [BW_U16] = 'H',  [BW_I32] = 'i',  [BW_U32] = 'I', [BW_I64] = 'l', [BW_U64] = 'L',
-        [BW_F16] = 'e',  [BW_BF16] = 'E', [BW_F32] = 'f', [BW_F64] = 'd'};
-    return letters[dtype];
-}

@@ -52,13 +52,21 @@ struct bw_onnx_value *bw_onnx_value_none(struct bw_onnx_session *session)
 
 struct bw_onnx_value *bw_onnx_value_tensor(struct bw_onnx_session *session, bw_tensor tensor)
 {
+    return bw_onnx_value_typed(session, tensor, BW_VOID);
+}
+
+struct bw_onnx_value *bw_onnx_value_typed(struct bw_onnx_session *session, bw_tensor tensor,
+                                          enum bw_dtype dtype)
+{
     struct bw_onnx_value *value = value_new(session);
     if (!value || !tensor.id)
         return NULL;
+    if (!bw_dtype_is_storage(dtype))
+        dtype = bw_tensor_dtype(session->graph, tensor);
+    assert(bw_tensor_dtype(session->graph, tensor) == bw_dtype_carrier(dtype));
     value->kind = BW_VALUE_ARRAY;
     value->tensor = tensor;
-    value_shape(value, bw_tensor_dtype(session->graph, tensor), bw_tensor_rank(session->graph, tensor),
-                bw_tensor_dims(session->graph, tensor));
+    value_shape(value, dtype, bw_tensor_rank(session->graph, tensor), bw_tensor_dims(session->graph, tensor));
     if (!value->elements) { /* nothing that could depend on an input */
         value->host = empty_host;
         value->fixed = true;
@@ -99,7 +107,7 @@ static int own(struct bw_onnx_session *session, void *data)
 static int value_becomes_input(struct bw_onnx_session *session, struct bw_onnx_value *value,
                                uint32_t model_input)
 {
-    value->tensor = bw_tensor_input(session->graph, value->dtype, value->rank, value->dims);
+    value->tensor = bw_tensor_input(session->graph, bw_dtype_carrier(value->dtype), value->rank, value->dims);
     struct bw_onnx_session_input row = {.value = value, .data = value->host, .model_input = model_input};
     if (!value->tensor.id)
         return bw_tensor_graph_error(session->graph, session->err);
@@ -166,8 +174,11 @@ int bw_onnx_session_input(struct bw_onnx_session *session, const struct bw_value
             return bw_fail(session->err, -ENOMEM, "onnx", "a sequence");
         int rc = 0;
         for (; !rc && value->item_count < given->item_count; value->item_count++)
-            rc = bw_onnx_session_input(session, &given->items[value->item_count], UINT32_MAX,
-                                       &value->items[value->item_count]);
+            rc = bw_dtype_is_storage(given->items[value->item_count].array.dtype)
+                     ? bw_fail(session->err, -ENOTSUP, "onnx", "a sequence of %s",
+                               bw_dtype_name(given->items[value->item_count].array.dtype))
+                     : bw_onnx_session_input(session, &given->items[value->item_count], UINT32_MAX,
+                                             &value->items[value->item_count]);
         session->dynamic = true;
         return rc;
     }
@@ -184,12 +195,12 @@ int bw_onnx_session_input(struct bw_onnx_session *session, const struct bw_value
 bw_tensor bw_onnx_tensor_of(struct bw_onnx_session *session, struct bw_onnx_value *value)
 {
     assert(value->kind == BW_VALUE_ARRAY);
+    enum bw_dtype dtype = bw_dtype_carrier(value->dtype);
     if (!value->tensor.id && value->mapped)
         value->tensor =
-            bw_tensor_constant_borrowed(session->graph, value->dtype, value->rank, value->dims, value->host);
+            bw_tensor_constant_borrowed(session->graph, dtype, value->rank, value->dims, value->host);
     else if (!value->tensor.id)
-        value->tensor =
-            bw_tensor_constant(session->graph, value->dtype, value->rank, value->dims, value->host);
+        value->tensor = bw_tensor_constant(session->graph, dtype, value->rank, value->dims, value->host);
     return value->tensor;
 }
 

@@ -76,6 +76,19 @@ int bw_onnx_check_types(struct bw_onnx_call *c)
     return rc;
 }
 
+int bw_onnx_check_output_type(struct bw_onnx_call *c, uint32_t output, enum bw_dtype dtype)
+{
+    const struct bw_onnx_schema *schema = c->node->schema;
+    struct bw_onnx_word parameter = {0};
+    const char *at = schema ? schema->outputs : "";
+    for (uint32_t i = 0; i <= output && bw_onnx_word_next(&at, &parameter);)
+        i++;
+    const char *letters = parameter.length ? bw_onnx_schema_letters(schema, &parameter) : NULL;
+    if (!letters || bw_onnx_letters_have(letters, bw_onnx_letter_of(dtype)))
+        return 0;
+    return bw_onnx_fail(c, -EINVAL, "the op gives no %s", bw_onnx_dtype_text(bw_onnx_dtype_to(dtype)).text);
+}
+
 /* ---- what the file declares ---- */
 
 struct line {
@@ -104,7 +117,7 @@ static struct line declared_line(const struct bw_onnx_type *type)
         return line;
     }
     enum bw_dtype dtype = bw_onnx_dtype_of(type->dtype);
-    put(&line, "%s", dtype ? bw_dtype_name(dtype) : bw_onnx_dtype_name(type->dtype));
+    put(&line, "%s", dtype ? bw_dtype_name(dtype) : bw_onnx_dtype_text(type->dtype).text);
     for (uint32_t i = 0; type->has_shape && i < type->rank; i++)
         if (type->dims[i].value < 0)
             put(&line, "%s?", i ? "," : "[");

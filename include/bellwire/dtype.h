@@ -24,11 +24,29 @@ enum bw_dtype {
     BW_BF16,
     BW_F32,
     BW_F64,
-    BW_DTYPE_COUNT
+    BW_DTYPE_COUNT, /* of the types that tensors are computed in */
+    /* Storage types: of arrays that models take and give; a model casts them before it computes. One element
+     * is one byte: a small integer as i8 or u8, a small float as its bits, the low ones first. */
+    BW_I2 = BW_DTYPE_COUNT,
+    BW_U2,
+    BW_I4,
+    BW_U4,
+    BW_F4E2M1,
+    BW_F8E4M3FN,   /* no infinity */
+    BW_F8E4M3FNUZ, /* nor -0: its bits are the only NaN */
+    BW_F8E5M2,
+    BW_F8E5M2FNUZ,
+    BW_F8E8M0, /* powers of two, no sign, no 0 */
+    BW_DTYPE_ALL_COUNT
 };
 
-uint32_t bw_dtype_bytes(enum bw_dtype dtype);   /* 0 for BW_VOID */
+uint32_t bw_dtype_bytes(enum bw_dtype dtype);   /* of an element in memory; 0 for BW_VOID */
 const char *bw_dtype_name(enum bw_dtype dtype); /* "f32" */
+bool bw_dtype_is_storage(enum bw_dtype dtype);
+/* What the bytes of a storage type are as a tensor: BW_I8 or BW_U8. Other types: themselves. */
+enum bw_dtype bw_dtype_carrier(enum bw_dtype dtype);
+bool bw_dtype_storage_fits(enum bw_dtype dtype, uint8_t byte);    /* false: more bits than an element has */
+double bw_dtype_storage_value(enum bw_dtype dtype, uint8_t byte); /* of a storage type's element: exact */
 bool bw_dtype_is_float(enum bw_dtype dtype);
 bool bw_dtype_is_int(enum bw_dtype dtype);     /* signed or unsigned, not bool */
 bool bw_dtype_is_signed(enum bw_dtype dtype);  /* signed int or float */
