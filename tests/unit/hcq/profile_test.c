@@ -378,7 +378,8 @@ static void engines_of_links_are_named(void)
     struct bw_profile *profile = NULL;
     struct bw_err err = {0};
     uint64_t ticket;
-    static const char *const names[] = {"mockkfd+amd:0@gfx1100*2,xgmi=2", "mockkfd+amd:1@gfx1100*2,xgmi=2"};
+    static const char *const names[] = {"mockkfd+amd:0@gfx1100*2,vram=64M,xgmi=2",
+                                        "mockkfd+amd:1@gfx1100*2,vram=64M,xgmi=2"};
     BW_OK(bw_ctx_create(NULL, &ctx, &err), &err);
     for (int i = 0; i < 2; i++) {
         if (!BW_OK(bw_device_open(ctx, names[i], &devices[i], &err), &err))
