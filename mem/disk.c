@@ -78,7 +78,17 @@ void bw_disk_close(struct bw_disk *disk)
     free(disk);
 }
 
-/* O_NONBLOCK: a FIFO is to be refused, not waited for. */
+/* The same file again with other flags, whatever its path leads to by now. -errno: there is no /proc, or the
+ * file system refuses these flags. */
+static int file_reopen(struct bw_disk *disk, int flags)
+{
+    char same[32];
+    snprintf(same, sizeof same, "/proc/self/fd/%d", disk->fd);
+    return disk->sys->ops->open(disk->sys, same, O_RDONLY | flags);
+}
+
+/* O_NONBLOCK at first: a FIFO is to be refused, not waited for. Not for reading: io_uring gives -EAGAIN for
+ * such a descriptor wherever the file system would sleep. */
 static int files_open(struct bw_disk *disk, struct bw_err *err)
 {
     const struct bw_sys_ops *ops = disk->sys->ops;
@@ -93,9 +103,12 @@ static int files_open(struct bw_disk *disk, struct bw_err *err)
         return (int)size_bytes;
     }
     disk->size_bytes = (uint64_t)size_bytes;
-    char same[32]; /* the path may lead elsewhere by now */
-    snprintf(same, sizeof same, "/proc/self/fd/%d", fd);
-    disk->direct_fd = ops->open(disk->sys, same, O_RDONLY | O_NONBLOCK | O_DIRECT);
+    disk->direct_fd = file_reopen(disk, O_DIRECT);
+    int waiting = file_reopen(disk, 0);
+    if (waiting >= 0) {
+        disk->fd = waiting;
+        ops->close(disk->sys, fd);
+    }
     return 0;
 }
 

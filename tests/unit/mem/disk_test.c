@@ -17,8 +17,9 @@
 enum {
     FILE_BYTES = 3 * 1024 * 1024 + 1234,
     BUFFER_BYTES = 4 << 20,
-    CACHED_FD = 10,
+    PROBE_FD = 10, /* opened without waiting */
     DIRECT_FD = 11,
+    CACHED_FD = 12,
     ENTRIES = 64
 };
 
@@ -29,6 +30,7 @@ struct machine {
     struct bw_rng rng;
     uint8_t *file;
     uint64_t size_bytes; /* now */
+    bool no_proc;        /* nothing is opened again */
     bool no_direct;      /* the file system has no O_DIRECT */
     bool no_ring, ring_breaks;
     uint32_t short_percent, interrupted_percent;
@@ -58,13 +60,13 @@ static struct machine *machine_of_ring(struct bw_ring *ring)
 static int machine_open(struct bw_sys *sys, const char *path, int flags)
 {
     struct machine *machine = machine_of(sys);
-    bool direct = flags & O_DIRECT;
-    if (direct && machine->no_direct)
+    bool direct = flags & O_DIRECT, probe = flags & O_NONBLOCK;
+    if ((direct && machine->no_direct) || (!probe && machine->no_proc))
         return -EINVAL;
-    if (!direct && strcmp(path, "file") != 0)
+    if (strcmp(path, probe ? "file" : "/proc/self/fd/10") != 0)
         return -ENOENT;
     machine->open_files++;
-    return direct ? DIRECT_FD : CACHED_FD;
+    return direct ? DIRECT_FD : probe ? PROBE_FD : CACHED_FD;
 }
 
 static int machine_close(struct bw_sys *sys, int fd)
@@ -98,6 +100,8 @@ static int32_t read_serve(struct machine *machine, const struct bw_ring_read *re
 {
     uint64_t size = read->size_bytes;
     machine->reads++;
+    if (read->fd == PROBE_FD && !machine->no_proc)
+        return -EBADF; /* such a descriptor does not wait for the disk */
     if (machine->cut_after && machine->reads == machine->cut_after)
         machine->size_bytes = machine->cut_bytes;
     if (read->fd == DIRECT_FD) {
@@ -335,13 +339,16 @@ static void what_is_refused_past_the_page_cache_is_read_through_it(void)
         BW_TRUE(f.machine.direct_reads <= 3);
         fixture_close(&f);
     }
-    struct fixture f;
-    fixture_make(&f, "refused");
-    f.machine.no_direct = true;
-    BW_OK(bw_disk_open(&f.machine.sys, "file", &f.disk, &f.err), &f.err);
-    requests_compare(&f, 100);
-    BW_EQ(f.machine.direct_reads, 0);
-    fixture_close(&f);
+    for (int no_proc = 0; no_proc < 2; no_proc++) {
+        struct fixture f;
+        fixture_make(&f, "refused");
+        f.machine.no_direct = !no_proc;
+        f.machine.no_proc = no_proc;
+        BW_OK(bw_disk_open(&f.machine.sys, "file", &f.disk, &f.err), &f.err);
+        requests_compare(&f, 100);
+        BW_EQ(f.machine.direct_reads, 0);
+        fixture_close(&f);
+    }
 }
 
 static void errors_carry_the_offset(void)

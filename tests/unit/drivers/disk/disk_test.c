@@ -149,6 +149,43 @@ static void both_halves_of_staging_are_read_at_once(void)
     disk_rig_close(&rig);
 }
 
+/* Two GPUs of one process, of which one only can map the disk's memory: both get the bytes. */
+static void several_gpus_load_at_once(void)
+{
+    enum { BYTES = 5000001, GPUS = 2 };
+    static const char *const names[GPUS] = {"mockkfd+amd:0@gfx1100*2,cu=2,vram=64M",
+                                            "mockkfd+amd:1@gfx1100*2,cu=2,vram=64M"};
+    struct disk_rig rig;
+    if (!disk_rig_open(&rig, "gpus", 0))
+        return;
+    struct bw_device *gpus[GPUS] = {NULL};
+    struct bw_buffer *targets[GPUS] = {NULL}, *file = disk_rig_file(&rig, 4321, BYTES);
+    struct bw_graph *graph = NULL;
+    struct bw_linked_graph *linked = NULL;
+    uint8_t *data = malloc(BYTES);
+    BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err), &rig.err);
+    for (int i = 0; i < GPUS; i++) {
+        BW_OK(bw_device_open(rig.ctx, names[i], &gpus[i], &rig.err), &rig.err);
+        targets[i] = disk_rig_buffer(&rig, gpus[i], BYTES, 0);
+        BW_OK(bw_graph_copy(graph, gpus[i], disk_rig_range(targets[i], 0, BYTES),
+                            disk_rig_range(file, 0, BYTES), &rig.err),
+              &rig.err);
+    }
+    BW_OK(bw_graph_link(graph, NULL, &linked, &rig.err), &rig.err);
+    bw_graph_destroy(graph);
+    BW_OK(disk_rig_run(&rig, linked), &rig.err);
+    bw_linked_graph_destroy(linked);
+    for (int i = 0; i < GPUS; i++) {
+        BW_OK(bw_buffer_read(targets[i], 0, data, BYTES, &rig.err), &rig.err);
+        BW_BYTES(data, rig.file + 4321, BYTES);
+        bw_buffer_destroy(targets[i]);
+        bw_device_close(gpus[i]);
+    }
+    bw_buffer_destroy(file);
+    free(data);
+    disk_rig_close(&rig);
+}
+
 static void files_are_only_read(void)
 {
     enum { BYTES = 4096 };
@@ -348,6 +385,7 @@ BW_TEST_MAIN("drivers.disk", {"reads give the file's bytes", reads_give_the_file
              {"copies arrive in every kind of memory", copies_arrive_in_every_kind_of_memory},
              {"replays take ranges of the file", replays_take_ranges_of_the_file},
              {"both halves of staging are read at once", both_halves_of_staging_are_read_at_once},
+             {"several GPUs load at once", several_gpus_load_at_once},
              {"files are only read", files_are_only_read},
              {"errors tell the offset and hurt nobody else", errors_tell_the_offset_and_hurt_nobody_else},
              {"a file that is cut is an error", a_file_that_is_cut_is_an_error},
