@@ -2,6 +2,7 @@
 #include "iface/sys_wrap.h"
 
 #include <assert.h>
+#include <drm.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -106,7 +107,12 @@ static int wrap_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *a
 {
     struct wrap_sys *wrap = wrap_of(sys);
     int rc = enter(wrap, BW_SYS_CALL_IOCTL);
-    return rc ? rc : wrap->inner->ops->ioctl(wrap->inner, fd, request, argument);
+    if (rc)
+        return rc;
+    rc = wrap->inner->ops->ioctl(wrap->inner, fd, request, argument);
+    if (rc >= 0 && request == DRM_IOCTL_PRIME_HANDLE_TO_FD) /* the one that opens something */
+        add_descriptors(wrap, 1);
+    return rc;
 }
 
 static void note_mapped(struct wrap_sys *wrap, const struct bw_region *region, bool mapped)

@@ -7,6 +7,11 @@ check 0 '' devices
 says 'host:0 +x86_64'
 says '^null '
 says 'mockkfd\+amd:0@gfx1100 +gfx1100 +24\.0 GiB +AMD Radeon RX 7900 XTX \(mock\)'
+checks=$((checks + 1)) # one of them is what no name stands for
+[ "$(grep -c ', default$' <<<"$out")" = 1 ] || complain "$last" 'one default' "$out"
+if [ ! -e /dev/dri ]; then
+  says '^drm\+amd .*not usable: .*amdgpu'
+fi
 if [ ! -e /dev/kfd ] && [ ! -d /sys/devices/virtual/kfd ]; then
   says '^kfd\+amd .*not usable: .*amdgpu'
 fi
@@ -14,12 +19,24 @@ check 0 '' devices --json
 says '"name": *"host:0"'
 says '"vram_bytes": *257[0-9]+'
 says '"usable": *true'
+says '"default": *true'
 BW_DEV=mockkfd+amd@gfx942*2,vram=1G check 0 '' devices
 says 'mockkfd\+amd:1@gfx942\*2,vram=1G +gfx942 +1\.0 GiB .*not usable: .*not driven'
 checks=$((checks + 1)) # columns: "arch" stands above what it names, whatever the length of the names
 [ "$(sed -n 's/arch .*//p' <<<"$out" | head -n 1 | wc -c)" = "$(sed -n '/^host:0/s/x86_64.*//p' <<<"$out" | wc -c)" ] || complain "$last" 'columns' "$out"
 checks=$((checks + 1))
 ! grep -q ' $' <<<"$out" || complain "$last" 'no blanks at the ends of lines' "$out"
+BW_DEV=mockdrm+amd@gfx1100*2,cu=4 check 0 '' devices
+says 'mockdrm\+amd:0@gfx1100\*2,cu=4 +gfx1100 +24\.0 GiB +AMD Radeon RX 7900 XTX \(mock\), default$'
+says 'mockdrm\+amd:1@gfx1100\*2,cu=4 +gfx1100 +24\.0 GiB +AMD Radeon RX 7900 XTX \(mock\)$'
+BW_DEV=mockdrm+amd@gfx999 check 0 '' devices
+says 'gfx999 .*not usable: .*not modelled'
+dev=$BW_DEV
+unset BW_DEV
+check 0 '' devices # both mocks, where no other is named
+says 'mockkfd\+amd:0@gfx1100 '
+says 'mockdrm\+amd:0@gfx1100 +gfx1100 +24\.0 GiB +AMD Radeon RX 7900 XTX \(mock\)$'
+export BW_DEV=$dev
 BW_DEV=mockkfd+amd@gfx999 check 0 '' devices
 says 'gfx999 .*not usable: .*not modelled'
 

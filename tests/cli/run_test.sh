@@ -7,7 +7,7 @@ models=$source_dir/tests/cli/models
 digits=$source_dir/samples/digits/digits.onnx seven=$source_dir/samples/digits/seven.png
 
 # The same answer everywhere; files go round.
-for device in host:0 mockkfd+amd@gfx1100; do
+for device in host:0 mockkfd+amd@gfx1100 mockdrm+amd@gfx1100; do
   check 0 '' run "$digits" --input "@0=$seven" --top 2 --device $device --output "$work/$device" --profile "$work/profile"
   says 'output digit f32\[1,10\]'
   says '^  0\.98[0-9]* at 7$'
@@ -145,5 +145,7 @@ check 1 'directory' run "$models/relu.onnx" --device host:0 --shape x=1x1 --outp
 check 1 'ENOENT|ENOTDIR' run "$models/relu.onnx" --device host:0 --shape x=1x1 --profile "$work/none/p.json"
 
 # Small memory: named, and no harm done.
-check 1 'device memory available \(ENOMEM\)' run "$models/relu.onnx" --device mockkfd+amd@gfx1100,vram=16M --shape x=4096x4096
+for way in kfd drm; do
+  check 1 'device memory available \(ENOMEM\)' run "$models/relu.onnx" --device "mock$way+amd@gfx1100,vram=16M" --shape x=4096x4096
+done
 finish
