@@ -296,8 +296,10 @@ static int staging_note(struct bw_plan *plan, const struct route *route, uint64_
     uint32_t slot_count = file ? STAGING_FILE_SLOTS : STAGING_SLOTS;
     uint64_t number, most_bytes = BW_HCQ_STAGING_BYTES * STAGING_SLOTS / slot_count,
                      slot_bytes = size_bytes < most_bytes ? size_bytes : most_bytes;
-    if (file) /* room for being in step: see bounce_plan */
+    if (file) { /* room for being in step: see bounce_plan */
         slot_bytes = bw_align_up(slot_bytes, BW_DISK_ALIGNMENT) + BW_DISK_ALIGNMENT;
+        slot_bytes = slot_bytes < most_bytes ? slot_bytes : most_bytes;
+    }
     if (!bw_map_get(&plan->staging_numbers, staging_key(route), &number)) {
         struct bw_staging fresh = {.slot_count = slot_count};
         number = plan->staging.count;
