@@ -218,6 +218,9 @@ bw_node bw_ir_add(struct bw_ir *ir, enum bw_op op, enum bw_dtype dtype, uint64_t
     if (source_count > BW_IR_SOURCES_MAX)
         return bw_ir_fail(ir, -E2BIG, "%s with %u sources (at most %d)", bw_op_name(op), source_count,
                           BW_IR_SOURCES_MAX);
+    if (bw_dtype_is_storage(dtype))
+        return bw_ir_fail(ir, -ENOTSUP, "%s of %s, which is a storage type: its bytes are a tensor of %s",
+                          bw_op_name(op), bw_dtype_name(dtype), bw_dtype_name(bw_dtype_carrier(dtype)));
     for (uint32_t i = 0; i < source_count; i++) {
         if (!sources[i])
             return 0;

@@ -482,7 +482,7 @@ static int entry_output(const struct bw_output_row *row, const struct bw_value *
 {
     struct bw_value view = row->value;
     if (row->source == BW_OUTPUT_INPUT)
-        view = inputs[row->index];
+        view.array.data = inputs[row->index].array.data;
     if (row->source == BW_OUTPUT_COMPUTED && !*taken) {
         *out = row->value;
         out->array.data = data[row->index];

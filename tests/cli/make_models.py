@@ -61,6 +61,11 @@ MODELS = {
     # one file name for both
     "same_names": model(node("Relu", ["x"], ["part/one"]), node("Neg", ["x"], ["part_one"]), value(11, "x", [4]), value(12, "part/one", [4]),
                         value(12, "part_one", [4])),
+    # FLOAT8E4M3FN and INT4 as they are, turned, and as numbers
+    "small_types": model(floats("s", [], [0.5]), node("Identity", ["x"], ["y"]), node("Transpose", ["x"], ["t"]), node("Identity", ["i"], ["j"]),
+                         node("DequantizeLinear", ["x", "s"], ["a"]), node("DequantizeLinear", ["i", "s"], ["b"]),
+                         value(11, "x", [2, 3], 17), value(11, "i", [5], 22), value(12, "y", [2, 3], 17), value(12, "t", [3, 2], 17),
+                         value(12, "j", [5], 22), value(12, "a", [2, 3]), value(12, "b", [5]), opset=21),
     # Not models that ONNX allows; each is refused by name.
     "opset_99": model(node("Relu", ["x"], ["y"]), value(11, "x", [2]), value(12, "y", [2]), opset=99),
     "ir_99": model(node("Relu", ["x"], ["y"]), value(11, "x", [2]), value(12, "y", [2]), ir=99),

@@ -41,6 +41,18 @@ check 0 '' run "$models/relu.onnx" --device host:0 --shape @0=0x3
 says 'output y f32\[0,3\]'
 check 0 '' run "$models/relu.onnx" --device host:0 --shape x=2x3 --input "x=$work/relu/y.npy" --expect "y=$work/relu/y.npy" --tolerance 0,0
 check 1 "shape of input 'x'" run "$models/relu.onnx" --device host:0 --shape x=2x4 --input "x=$work/relu/y.npy"
+# Elements of a few bits: made up, written as bytes, read again.
+for device in host:0 mockkfd+amd@gfx1100; do
+  small="run $models/small_types.onnx --device $device"
+  check 0 '' $small --output "$work/small"
+  says 'output t f8e4m3fn\[3,2\]'
+  expects=
+  for name in y t j a b; do expects="$expects --expect $name=$work/small/$name.npy"; done
+  check 0 '' $small --input "x=$work/small/y.npy" --input "i=$work/small/j.npy" $expects --tolerance 0,0
+  says 'output y f8e4m3fn\[2,3\]'
+  says 'output j i4\[5\]'
+  says '5 of 5 outputs as expected'
+done
 check 2 'its inputs are: x' run "$models/relu.onnx" --device host:0 --shape z=2x3
 check 2 'no input has it|no such|dimension' run "$models/relu.onnx" --device host:0 --shape depth=3
 check 2 'expected sizes like' run "$models/relu.onnx" --device host:0 --shape x=2x-3

@@ -32,7 +32,7 @@ static void equal_parts_are_one_node(void)
 static void ill_formed_nodes_are_refused_and_named(void)
 {
     struct bw_shape shape = {2, {3, 4}}, other = {1, {12}}, wrong = {1, {13}};
-    for (int which = 0; which < 9; which++) {
+    for (int which = 0; which < 11; which++) {
         struct bw_ir *ir = new_ir();
         bw_node a = bw_ir_buffer(ir, BW_F32, 0, &shape), i = bw_ir_buffer(ir, BW_I32, 1, &shape);
         struct bw_bounds outside = {{0, 0}, {3, 5}};
@@ -62,6 +62,12 @@ static void ill_formed_nodes_are_refused_and_named(void)
             break;
         case 7:
             made = bw_ir_ternary(ir, BW_OP_WHERE, i, a, a);
+            break;
+        case 8: /* storage types have no tensors */
+            made = bw_ir_buffer(ir, BW_F8E4M3FN, 3, &shape);
+            break;
+        case 9:
+            made = bw_ir_cast(ir, BW_I4, i);
             break;
         default: {
             struct bw_shape huge = {3, {1 << 20, 1 << 20, 1 << 20}};

@@ -73,15 +73,15 @@ static void close_place(const struct place *place)
     BW_EQ(system(command), 0);
 }
 
-/* y = w, w f32 [6] from a file. offset and length as text, NULL: left out. */
-static int load_external(const struct place *place, const char *location, const char *offset,
-                         const char *length, struct bw_value *output, struct bw_err *err)
+/* y = w, w [6] from a file. offset and length as text, NULL: left out. */
+static int load_typed(const struct place *place, int dtype, const char *location, const char *offset,
+                      const char *length, struct bw_value *output, struct bw_err *err)
 {
     struct pb graph = {.size_bytes = 0}, tensor = {.size_bytes = 0};
     const char *const entries[][2] = {{"location", location}, {"offset", offset}, {"length", length}};
     char path[PATH_BYTES];
     pb_int(&tensor, 1, 6);
-    pb_int(&tensor, 2, PB_FLOAT);
+    pb_int(&tensor, 2, dtype);
     pb_text(&tensor, 8, "w");
     for (size_t i = 0; i < BW_COUNT_OF(entries); i++) {
         struct pb entry = {.size_bytes = 0};
@@ -94,8 +94,8 @@ static int load_external(const struct place *place, const char *location, const 
     pb_int(&tensor, 14, 1);
     pb_message(&graph, 5, &tensor);
     pb_node(&graph, "Identity", "w", "y", NULL);
-    pb_graph_output(&graph, "y", PB_FLOAT, "6");
-    struct pb file = pb_model(&graph, 13);
+    pb_graph_output(&graph, "y", dtype, "6");
+    struct pb file = pb_model(&graph, 23);
     struct bw_model *model = NULL;
     write_file(place, "model/m.onnx", file.data, file.size_bytes);
     int rc = bw_model_load(at(place, "model/m.onnx", path), &model, err);
@@ -103,6 +103,12 @@ static int load_external(const struct place *place, const char *location, const 
         rc = bw_model_run(model, NULL, NULL, output, err);
     bw_model_destroy(model);
     return rc;
+}
+
+static int load_external(const struct place *place, const char *location, const char *offset,
+                         const char *length, struct bw_value *output, struct bw_err *err)
+{
+    return load_typed(place, PB_FLOAT, location, offset, length, output, err);
 }
 
 static void files_beside_the_model(void)
@@ -189,6 +195,33 @@ static void offsets_and_lengths(void)
     close_place(&place);
 }
 
+/* INT4: six elements are three bytes. */
+static void packed_elements(void)
+{
+    enum { INT4 = 22 };
+    static const uint8_t bytes[] = {0x00, 0x21, 0xf8, 0x97};
+    static const int8_t expected[] = {1, 2, -8, -1, 7, -7};
+    static const struct {
+        const char *offset, *length;
+        int code;
+    } cases[] = {{"1", NULL, 0}, {"1", "3", 0}, {"2", NULL, -EBADMSG}, {"0", "6", -EBADMSG}};
+    struct place place;
+    open_place(&place);
+    write_file(&place, "model/packed.bin", bytes, sizeof bytes);
+    for (size_t i = 0; i < BW_COUNT_OF(cases); i++) {
+        struct bw_value output = {0};
+        struct bw_err err = {0};
+        BW_EQ(load_typed(&place, INT4, "packed.bin", cases[i].offset, cases[i].length, &output, &err),
+              cases[i].code);
+        if (cases[i].code)
+            BW_TRUE(strstr(err.what, "tensor 'w' (INT4)") != NULL);
+        else if (BW_EQ(output.array.dtype, BW_I4))
+            BW_BYTES(output.array.data, expected, sizeof expected);
+        bw_value_free(&output);
+    }
+    close_place(&place);
+}
+
 /* Kernels without openat2: the same files, but nothing through a symbolic link. */
 static void component_by_component(void)
 {
@@ -233,4 +266,4 @@ static void component_by_component(void)
 
 BW_TEST_MAIN("onnx_external", {"files_beside_the_model", files_beside_the_model},
              {"files_that_are_none", files_that_are_none}, {"offsets_and_lengths", offsets_and_lengths},
-             {"component_by_component", component_by_component})
+             {"packed_elements", packed_elements}, {"component_by_component", component_by_component})
