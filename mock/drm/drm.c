@@ -229,52 +229,46 @@ static int info(struct bw_mock *machine, const struct bw_mock_file *file, const 
     }
 }
 
-/* Calls that need what the kernel keeps for an open file. Locked ones run under machine.lock. */
+/* Calls that need what the kernel keeps for an open file. Those that sleep take machine.lock themselves. */
 static const struct {
-    const char *name;
-    uint8_t number, size;
-    bool unlocked;
+    uint8_t number;
+    bool sleeps;
     int (*call)(struct bw_mock_drm_client *client, void *data);
 } calls[] = {
-    {"GEM_CLOSE", 0x09, sizeof(struct mock_drm_gem_close), false, bw_mock_drm_gem_close},
-    {"GEM_CREATE", 0x40, sizeof(struct mock_drm_gem_create), false, bw_mock_drm_gem_create},
-    {"GEM_MMAP", 0x41, sizeof(struct mock_drm_gem_mmap), false, bw_mock_drm_gem_mmap},
-    {"PRIME_HANDLE_TO_FD", 0x2d, sizeof(struct mock_drm_prime), false, bw_mock_drm_prime_export},
-    {"PRIME_FD_TO_HANDLE", 0x2e, sizeof(struct mock_drm_prime), false, bw_mock_drm_prime_import},
-    {"CTX", 0x42, sizeof(union mock_drm_ctx), true, bw_mock_drm_ctx},
-    {"BO_LIST", 0x43, sizeof(struct mock_drm_list), false, bw_mock_drm_bo_list},
-    {"CS", 0x44, sizeof(struct mock_drm_cs), true, bw_mock_drm_cs},
-    {"GEM_VA", 0x48, sizeof(struct mock_drm_gem_va), false, bw_mock_drm_gem_va},
-    {"WAIT_CS", 0x49, sizeof(struct mock_drm_wait_cs), true, bw_mock_drm_wait_cs},
-    {"GEM_USERPTR", 0x51, sizeof(struct mock_drm_userptr), false, bw_mock_drm_userptr},
-    {"WAIT_FENCES", 0x52, sizeof(union mock_drm_wait_fences), true, bw_mock_drm_wait_fences},
+    {0x09, false, bw_mock_drm_gem_close},    {0x2d, false, bw_mock_drm_prime_export},
+    {0x2e, false, bw_mock_drm_prime_import}, {0x40, false, bw_mock_drm_gem_create},
+    {0x41, false, bw_mock_drm_gem_mmap},     {0x42, true, bw_mock_drm_ctx},
+    {0x43, false, bw_mock_drm_bo_list},      {0x44, true, bw_mock_drm_cs},
+    {0x48, false, bw_mock_drm_gem_va},       {0x49, true, bw_mock_drm_wait_cs},
+    {0x51, false, bw_mock_drm_userptr},      {0x52, true, bw_mock_drm_wait_fences},
 };
 
-/* Those that tell of the device, and sites of fault injection by the same names. */
-static const struct {
-    const char *name;
-    uint8_t number;
-} questions[] = {{"VERSION", DRM_VERSION}, {"INFO", DRM_AMDGPU_INFO}};
+/* Without the driver's name in front. */
+static const char *short_name(unsigned number)
+{
+    static const char prefix[] = "AMDGPU_";
+    const char *name = bw_mock_drm_name(number);
+    return strncmp(name, prefix, sizeof prefix - 1) ? name : name + sizeof prefix - 1;
+}
 
 const char *bw_mock_drm_ioctl_name(uint32_t index)
 {
+    static const uint8_t questions[] = {DRM_VERSION, DRM_AMDGPU_INFO};
     if (index < BW_COUNT_OF(questions))
-        return questions[index].name;
+        return short_name(questions[index]);
     index -= BW_COUNT_OF(questions);
-    return index < BW_COUNT_OF(calls) ? calls[index].name : index == BW_COUNT_OF(calls) ? "DRM" : NULL;
+    return index < BW_COUNT_OF(calls)    ? short_name(calls[index].number)
+           : index == BW_COUNT_OF(calls) ? "DRM"
+                                         : NULL;
 }
 
-static const char *name_of(unsigned number)
+/* The site of fault injection that a call belongs to. */
+static const char *site_of(unsigned number)
 {
-    for (size_t i = 0; i < BW_COUNT_OF(calls); i++) {
-        if (calls[i].number == number)
-            return calls[i].name;
-    }
-    for (size_t i = 0; i < BW_COUNT_OF(questions); i++) {
-        if (questions[i].number == number)
-            return questions[i].name;
-    }
-    return "DRM";
+    bool known = number == DRM_VERSION || number == DRM_AMDGPU_INFO;
+    for (size_t i = 0; i < BW_COUNT_OF(calls); i++)
+        known |= calls[i].number == number;
+    return known ? short_name(number) : "DRM";
 }
 
 static int inject(struct bw_mock *machine, struct bw_mock_gpu *gpu, const char *name)
@@ -341,9 +335,9 @@ static int call_client(struct bw_mock *machine, int fd, unsigned number, void *d
             continue;
         pthread_mutex_lock(&machine->lock);
         struct bw_mock_drm_client *client = bw_mock_drm_client_get(machine, fd);
-        int rc = !client ? -ENOMEM : calls[i].unlocked ? 0 : calls[i].call(client, data);
+        int rc = !client ? -ENOMEM : calls[i].sleeps ? 0 : calls[i].call(client, data);
         pthread_mutex_unlock(&machine->lock);
-        return client && calls[i].unlocked ? calls[i].call(client, data) : rc;
+        return client && calls[i].sleeps ? calls[i].call(client, data) : rc;
     }
     return bw_mock_refuse(machine, -EINVAL, "DRM ioctl number 0x%x: not supported on this mock", number);
 }
@@ -374,7 +368,7 @@ int bw_mock_drm_ioctl(struct bw_mock *machine, const struct bw_mock_file *file, 
         return bw_mock_refuse(machine, -ENOTTY, "DRM ioctl 0x%lx: unknown", request);
     if (!argument)
         return -EFAULT;
-    int rc = inject(machine, file->gpu, name_of(number));
+    int rc = inject(machine, file->gpu, site_of(number));
     if (rc)
         return rc;
     memcpy(data, argument, bytes);

@@ -16,7 +16,7 @@
 int bw_mock_drm_ioctl(struct bw_mock *machine, const struct bw_mock_file *file, unsigned long request,
                       void *argument);
 
-/* For traces; never NULL. */
+/* Of a request, or of its number alone; never NULL. */
 const char *bw_mock_drm_name(unsigned long request);
 
 /* The name of the i-th ioctl that there is, NULL past the end: the sites of fault injection. */

@@ -1,4 +1,4 @@
-/* Names of a render node's calls, for traces. Numbers: Mesa's copy of the interface,
+/* Names of a render node's calls. Numbers: Mesa's copy of the interface,
  * include/drm-uapi/{drm.h,amdgpu_drm.h}. */
 #include <linux/ioctl.h>
 

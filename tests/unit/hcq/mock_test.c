@@ -207,10 +207,38 @@ static void jitter_makes_engines_slow_and_its_seed_how_slow(void)
     BW_EQ(chain_ns(1), one_ns);
 }
 
+/* Rings and doorbells alone, or one ioctl for all that a queue is given: what hcq promises of replays. */
+static void a_replay_makes_no_call_or_one(void)
+{
+    enum { BYTES = 64, REPLAYS = 3 /* as many as are in flight without a wait */ };
+    struct machine machine;
+    uint64_t ticket = 0;
+    if (!machine_open(&machine, RIG_THREADED, 1, 64 << 20, 0))
+        return;
+    struct rig *rig = &machine.rig;
+    struct bw_graph *graph = rig_graph(rig);
+    struct bw_buffer *a = rig_buffer(rig, 0, BYTES, 0), *b = rig_buffer(rig, 0, BYTES, 0);
+    for (int i = 0; i < 6; i++)
+        BW_OK(mix_add(rig, graph, 0, range_all(i % 2 ? a : b), range_all(i % 2 ? b : a), 5, -1), &rig->err);
+    struct bw_linked_graph *linked = rig_link(rig, graph);
+    BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
+    BW_OK(bw_linked_graph_wait(linked, ticket, &rig->err), &rig->err);
+    uint64_t before = __atomic_load_n(&machine.sys->calls, __ATOMIC_RELAXED);
+    for (int i = 0; i < REPLAYS; i++)
+        BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
+    BW_EQ(__atomic_load_n(&machine.sys->calls, __ATOMIC_RELAXED) - before, WAY_EITHER(0, REPLAYS));
+    BW_OK(bw_linked_graph_wait(linked, ticket, &rig->err), &rig->err);
+    bw_linked_graph_destroy(linked);
+    bw_buffer_destroy(a);
+    bw_buffer_destroy(b);
+    machine_close(&machine);
+}
+
 BW_TEST_MAIN("hcq on the mock",
              {"jitter_makes_engines_slow_and_its_seed_how_slow",
               jitter_makes_engines_slow_and_its_seed_how_slow},
              {"replays_in_flight_on_the_mock", replays_in_flight_on_the_mock},
+             {"a_replay_makes_no_call_or_one", a_replay_makes_no_call_or_one},
              {"transfers_of_any_size_and_alignment", transfers_of_any_size_and_alignment},
              {"timelines_roll_over_on_two_gpus", timelines_roll_over_on_two_gpus},
              {"uncached_memory_is_the_hosts", uncached_memory_is_the_hosts},
