@@ -54,6 +54,7 @@ static void drop(struct bw_drm_iface *drm)
         free(drm->queues);
         drm->queues = next;
     }
+    bw_drm_buffers_forget(drm);
     bw_vec_free(&drm->listed);
     pthread_mutex_destroy(&drm->lock);
     pthread_mutex_destroy(&drm->share_lock);

@@ -46,6 +46,8 @@ struct bw_drm_queue {
     bool told;                   /* query_fault reported its end */
 };
 
+struct bw_drm_buffer;
+
 struct bw_drm_iface {
     struct bw_iface base;
     int fd;
@@ -61,6 +63,7 @@ struct bw_drm_iface {
     struct bw_va_space va;
     BW_VEC(struct drm_amdgpu_bo_list_entry) listed; /* what is not always valid */
     struct bw_drm_queue *queues;
+    struct bw_drm_buffer *buffers;
     struct bw_drm_gpuvm_fault fault; /* as last reported */
 };
 
@@ -92,6 +95,8 @@ int bw_drm_link(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_
 int bw_drm_map_peer(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_memory *memory,
                     struct bw_err *err);
 int bw_drm_available_memory(struct bw_iface *iface, uint64_t *available_bytes, struct bw_err *err);
+/* Frees the records of what was not, or could not be freed: the kernel ends it with the file. */
+void bw_drm_buffers_forget(struct bw_drm_iface *drm);
 /* GEM's handle of what alloc gave out. */
 uint32_t bw_drm_handle(const struct bw_iface_memory *memory);
 
@@ -106,6 +111,7 @@ struct bw_drm_import {
 };
 int bw_drm_import_make(struct bw_drm_iface *owner, uint32_t handle, const struct drm_amdgpu_gem_va *place,
                        struct bw_drm_iface *drm, struct bw_drm_import *import, struct bw_err *err);
+/* Whatever fails, the import is over; what the kernel still has of it goes with the file. */
 int bw_drm_import_drop(struct bw_drm_import *import, const struct drm_amdgpu_gem_va *place,
                        struct bw_err *err);
 

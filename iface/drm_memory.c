@@ -20,7 +20,8 @@
 #define BUFFER_BYTES_MAX (1ull << 47)
 
 /* A buffer as the kernel knows it; bw_iface_memory.handle is its address. */
-struct buffer {
+struct bw_drm_buffer {
+    struct bw_drm_buffer *next, *previous; /* of the interface */
     uint64_t va, size_bytes;
     uint32_t handle; /* of GEM; 0: none */
     uint32_t flags;  /* enum bw_iface_memory_flags */
@@ -46,7 +47,7 @@ static int check_request(uint64_t size_bytes, uint32_t flags, uint64_t cpu_addre
     return 0;
 }
 
-static int take_address(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int take_address(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     if (buffer->flags & BW_IFACE_USER_POINTER)
         return 0;
@@ -80,7 +81,7 @@ int bw_drm_available_memory(struct bw_iface *iface, uint64_t *available_bytes, s
 }
 
 /* The kernel would take system memory where VRAM is used up, and move buffers to and fro as they are used. */
-static int check_vram(struct bw_drm_iface *drm, const struct buffer *buffer, struct bw_err *err)
+static int check_vram(struct bw_drm_iface *drm, const struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     uint64_t available_bytes;
     int rc = bw_drm_available_memory(&drm->base, &available_bytes, err);
@@ -92,7 +93,7 @@ static int check_vram(struct bw_drm_iface *drm, const struct buffer *buffer, str
     return rc;
 }
 
-static int create_own(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int create_own(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     bool vram = buffer->flags & BW_IFACE_VRAM;
     union drm_amdgpu_gem_create args = {
@@ -118,7 +119,7 @@ static int create_own(struct bw_drm_iface *drm, struct buffer *buffer, struct bw
     return 0;
 }
 
-static int create_user(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int create_user(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     struct drm_amdgpu_gem_userptr args = {.addr = buffer->va,
                                           .size = buffer->size_bytes,
@@ -131,7 +132,7 @@ static int create_user(struct bw_drm_iface *drm, struct buffer *buffer, struct b
     return 0;
 }
 
-static int map_cpu(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int map_cpu(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     struct bw_sys *sys = drm->base.sys;
     union drm_amdgpu_gem_mmap args = {.in = {.handle = buffer->handle}};
@@ -155,7 +156,7 @@ static int map_cpu(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_er
     return bw_fail(err, rc, "drm", "mmap of a buffer of %" PRIu64 " bytes", buffer->size_bytes);
 }
 
-static struct drm_amdgpu_gem_va place_of(const struct buffer *buffer, uint32_t operation)
+static struct drm_amdgpu_gem_va place_of(const struct bw_drm_buffer *buffer, uint32_t operation)
 {
     struct drm_amdgpu_gem_va args = {.handle = buffer->handle,
                                      .operation = operation,
@@ -168,13 +169,13 @@ static struct drm_amdgpu_gem_va place_of(const struct buffer *buffer, uint32_t o
     return args;
 }
 
-static int change_va(struct bw_drm_iface *drm, const struct buffer *buffer, uint32_t operation)
+static int change_va(struct bw_drm_iface *drm, const struct bw_drm_buffer *buffer, uint32_t operation)
 {
     struct drm_amdgpu_gem_va args = place_of(buffer, operation);
     return bw_drm_ioctl(drm, DRM_IOCTL_AMDGPU_GEM_VA, &args);
 }
 
-static int map_gpu(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int map_gpu(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     int rc = change_va(drm, buffer, AMDGPU_VA_OP_MAP);
     if (rc >= 0) {
@@ -189,7 +190,7 @@ static int map_gpu(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_er
 }
 
 /* Puts the bare reservation back in one step, so that no stranger's mapping can slip in. */
-static int unmap_cpu(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int unmap_cpu(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     struct bw_region region;
     struct bw_map_request request = {.fd = -1,
@@ -206,7 +207,7 @@ static int unmap_cpu(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_
     return 0;
 }
 
-static int close_handle(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int close_handle(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     struct drm_gem_close args = {.handle = buffer->handle};
     int rc = buffer->handle ? bw_drm_ioctl(drm, DRM_IOCTL_GEM_CLOSE, &args) : 0;
@@ -216,30 +217,65 @@ static int close_handle(struct bw_drm_iface *drm, struct buffer *buffer, struct 
     return 0;
 }
 
-static int unlist(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int unlist(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     int rc = buffer->listed ? bw_drm_list_remove(drm, buffer->handle, err) : 0;
     buffer->listed = buffer->listed && rc;
     return rc;
 }
 
-static int drop_imports(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int drop_imports(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     struct drm_amdgpu_gem_va place = place_of(buffer, AMDGPU_VA_OP_UNMAP);
     int rc = 0;
     pthread_mutex_lock(&drm->share_lock);
-    while (!rc && buffer->imports.count) {
-        rc = bw_drm_import_drop(&buffer->imports.data[buffer->imports.count - 1], &place, err);
-        buffer->imports.count -= !rc;
+    while (buffer->imports.count) {
+        int drop_rc =
+            bw_drm_import_drop(&buffer->imports.data[--buffer->imports.count], &place, rc ? NULL : err);
+        rc = rc ? rc : drop_rc;
     }
     pthread_mutex_unlock(&drm->share_lock);
     return rc;
 }
 
+static void link_buffer(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer)
+{
+    pthread_mutex_lock(&drm->lock);
+    buffer->next = drm->buffers;
+    if (buffer->next)
+        buffer->next->previous = buffer;
+    drm->buffers = buffer;
+    pthread_mutex_unlock(&drm->lock);
+}
+
+static void unlink_buffer(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer)
+{
+    pthread_mutex_lock(&drm->lock);
+    if (buffer->previous)
+        buffer->previous->next = buffer->next;
+    else
+        drm->buffers = buffer->next;
+    if (buffer->next)
+        buffer->next->previous = buffer->previous;
+    pthread_mutex_unlock(&drm->lock);
+}
+
+void bw_drm_buffers_forget(struct bw_drm_iface *drm)
+{
+    while (drm->buffers) {
+        struct bw_drm_buffer *buffer = drm->buffers;
+        drm->buffers = buffer->next;
+        for (size_t i = 0; i < buffer->imports.count; i++)
+            bw_drm_unref(buffer->imports.data[i].drm);
+        bw_vec_free(&buffer->imports);
+        free(buffer);
+    }
+}
+
 /* The GPU loses the memory before the CPU does; the kernel keeps it until whatever was submitted is done. A
  * step that fails leaves the rest as it is: the address is not used again, and the kernel frees the buffer
  * with the file. */
-static int release(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int release(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     int rc = drop_imports(drm, buffer, err);
     if (!rc)
@@ -260,12 +296,13 @@ static int release(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_er
     if (buffer->has_va)
         bw_va_space_free(&drm->va, buffer->va);
     pthread_mutex_unlock(&drm->lock);
+    unlink_buffer(drm, buffer);
     bw_vec_free(&buffer->imports);
     free(buffer);
     return 0;
 }
 
-static int create(struct bw_drm_iface *drm, struct buffer *buffer, struct bw_err *err)
+static int create(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     bool user = buffer->flags & BW_IFACE_USER_POINTER;
     int rc = take_address(drm, buffer, err);
@@ -291,12 +328,13 @@ int bw_drm_alloc(struct bw_iface *iface, uint64_t size_bytes, uint32_t flags, ui
         rc = check_request(size_bytes, flags, cpu_address, err);
     if (rc)
         return rc;
-    struct buffer *buffer = calloc(1, sizeof *buffer);
+    struct bw_drm_buffer *buffer = calloc(1, sizeof *buffer);
     if (!buffer)
         return bw_fail(err, -ENOMEM, "drm", "buffer");
     buffer->size_bytes = bw_align_up(size_bytes, BW_DRM_PAGE_BYTES);
     buffer->flags = flags;
     buffer->va = cpu_address;
+    link_buffer(drm, buffer);
     rc = create(drm, buffer, err);
     if (rc) {
         (void)release(drm, buffer, NULL); /* what fails here leaves the record with its address */
@@ -316,7 +354,7 @@ int bw_drm_alloc(struct bw_iface *iface, uint64_t size_bytes, uint32_t flags, ui
 int bw_drm_free(struct bw_iface *iface, struct bw_iface_memory *memory, struct bw_err *err)
 {
     struct bw_drm_iface *drm = bw_drm_of(iface);
-    struct buffer *buffer = (void *)(uintptr_t)memory->handle;
+    struct bw_drm_buffer *buffer = (void *)(uintptr_t)memory->handle;
     int rc = bw_drm_check_fork(drm, err);
     if (rc)
         return rc;
@@ -329,7 +367,7 @@ int bw_drm_free(struct bw_iface *iface, struct bw_iface_memory *memory, struct b
 
 uint32_t bw_drm_handle(const struct bw_iface_memory *memory)
 {
-    return ((const struct buffer *)(uintptr_t)memory->handle)->handle;
+    return ((const struct bw_drm_buffer *)(uintptr_t)memory->handle)->handle;
 }
 
 int bw_drm_link(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_link *link,
@@ -339,7 +377,7 @@ int bw_drm_link(struct bw_iface *iface, struct bw_iface *owner, struct bw_iface_
     return bw_drm_check_fork(bw_drm_of(iface), err);
 }
 
-static int share(struct bw_drm_iface *owner, struct buffer *buffer, struct bw_drm_iface *drm,
+static int share(struct bw_drm_iface *owner, struct bw_drm_buffer *buffer, struct bw_drm_iface *drm,
                  struct bw_err *err)
 {
     struct drm_amdgpu_gem_va place = place_of(buffer, AMDGPU_VA_OP_MAP);
@@ -373,5 +411,5 @@ int bw_drm_map_peer(struct bw_iface *iface, struct bw_iface *owner, struct bw_if
                          "needs no list of it: the kernel exports none; GPUs of the KFD reach each other");
         return rc;
     }
-    return share(bw_drm_of(owner), (struct buffer *)(uintptr_t)memory->handle, drm, err);
+    return share(bw_drm_of(owner), (struct bw_drm_buffer *)(uintptr_t)memory->handle, drm, err);
 }

@@ -92,25 +92,26 @@ int bw_drm_import_make(struct bw_drm_iface *owner, uint32_t handle, const struct
     return rc;
 }
 
+static int take_back(struct bw_drm_import *import, const struct drm_amdgpu_gem_va *place, struct bw_err *err)
+{
+    struct drm_amdgpu_gem_va args = *place;
+    struct drm_gem_close close = {.handle = import->handle};
+    int rc = import->listed ? bw_drm_list_remove(import->drm, import->handle, err) : 0;
+    if (rc)
+        return rc;
+    args.handle = import->handle;
+    args.operation = AMDGPU_VA_OP_UNMAP;
+    rc = import->mapped ? bw_drm_ioctl(import->drm, DRM_IOCTL_AMDGPU_GEM_VA, &args) : 0;
+    if (rc < 0)
+        return bw_fail(err, rc, "drm", "GEM_VA, unmap memory of another GPU");
+    rc = import->handle ? bw_drm_ioctl(import->drm, DRM_IOCTL_GEM_CLOSE, &close) : 0;
+    return rc < 0 ? bw_fail(err, rc, "drm", "GEM_CLOSE of memory of another GPU") : 0;
+}
+
 int bw_drm_import_drop(struct bw_drm_import *import, const struct drm_amdgpu_gem_va *place,
                        struct bw_err *err)
 {
-    struct bw_drm_iface *drm = import->drm;
-    struct drm_amdgpu_gem_va args = *place;
-    struct drm_gem_close close = {.handle = import->handle};
-    int rc = import->listed ? bw_drm_list_remove(drm, import->handle, err) : 0;
-    if (rc)
-        return rc;
-    import->listed = false;
-    args.handle = import->handle;
-    args.operation = AMDGPU_VA_OP_UNMAP;
-    rc = import->mapped ? bw_drm_ioctl(drm, DRM_IOCTL_AMDGPU_GEM_VA, &args) : 0;
-    if (rc < 0)
-        return bw_fail(err, rc, "drm", "GEM_VA, unmap memory of another GPU");
-    import->mapped = false;
-    rc = import->handle ? bw_drm_ioctl(drm, DRM_IOCTL_GEM_CLOSE, &close) : 0;
-    if (rc < 0)
-        return bw_fail(err, rc, "drm", "GEM_CLOSE of memory of another GPU");
-    bw_drm_unref(drm);
-    return 0;
+    int rc = take_back(import, place, err);
+    bw_drm_unref(import->drm);
+    return rc;
 }

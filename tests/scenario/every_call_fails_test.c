@@ -10,10 +10,12 @@
 #include "base/bits.h"
 #include "tests/kfd_fixture.h"
 
+enum { GPUS = WAY_EITHER(1, 2) };
+
 /* Everything that a user of the interface does, once. */
 struct life {
     struct bw_sys *sys;
-    struct bw_iface *iface;
+    struct bw_iface *iface, *peer; /* peer: another GPU, that reaches host memory of the first; of DRM */
     struct bw_iface_memory vram, host, user;
     struct pm4_fixture queue;
     void *pages;
@@ -31,6 +33,10 @@ static int use(struct life *life, struct bw_err *err)
     if (!rc)
         rc = ops->alloc(iface, 12288, BW_IFACE_USER_POINTER, (uint64_t)(uintptr_t)life->pages, &life->user,
                         err);
+    if (!rc && WAY_DRM)
+        rc = way_open(life->sys, 1, &life->peer, err);
+    if (!rc && WAY_DRM)
+        rc = ops->map_peer(life->peer, iface, &life->host, err);
     if (!rc)
         rc = pm4_open(&life->queue, iface, err);
     if (!rc) {
@@ -81,6 +87,8 @@ static int live(struct bw_sys *sys, void *pages, struct bw_err *err)
     rc = use(&life, err);
     int away_rc = put_away(&life, rc ? NULL : err);
     life.iface->ops->close(life.iface);
+    if (life.peer)
+        life.peer->ops->close(life.peer);
     return rc ? rc : away_rc;
 }
 
@@ -97,7 +105,7 @@ static bool fail_nth(enum bw_sys_call call, uint64_t nth, uint32_t *tolerated)
     struct kfd_fixture f;
     struct bw_err err = {0};
     void *pages = new_pages();
-    if (!fixture_machine(&f, "gfx1100", 1, 0))
+    if (!fixture_machine(&f, "gfx1100", GPUS, 0))
         return false;
     bw_sys_wrap_fail(f.sys, call, nth, MARK);
     int rc = live(f.sys, pages, &err);
@@ -128,9 +136,12 @@ static void every_call_of_every_kind(void)
         enum bw_sys_call call;
         uint32_t at_least, tolerated_max;
     } kinds[] = {
-        {BW_SYS_CALL_OPEN, WAY_EITHER(6, 3), 3},  {BW_SYS_CALL_CLOSE, WAY_EITHER(5, 3), 16},
-        {BW_SYS_CALL_READ, WAY_EITHER(8, 4), 12}, {BW_SYS_CALL_IOCTL, 25, WAY_EITHER(4, 6)},
-        {BW_SYS_CALL_MAP, WAY_EITHER(8, 6), 1},   {BW_SYS_CALL_UNMAP, 2, 8},
+        {BW_SYS_CALL_OPEN, WAY_EITHER(6, 3), WAY_EITHER(3, 6)},
+        {BW_SYS_CALL_CLOSE, WAY_EITHER(5, 3), 16},
+        {BW_SYS_CALL_READ, WAY_EITHER(8, 4), WAY_EITHER(12, 24)},
+        {BW_SYS_CALL_IOCTL, 25, WAY_EITHER(4, 6)},
+        {BW_SYS_CALL_MAP, WAY_EITHER(8, 6), 1},
+        {BW_SYS_CALL_UNMAP, 2, 8},
         {BW_SYS_CALL_LIST, WAY_EITHER(2, 1), 0},
     };
     for (size_t i = 0; i < BW_COUNT_OF(kinds); i++) {
@@ -149,7 +160,18 @@ static void each_ioctl_names_itself_and_all_is_well_afterwards(void)
 {
     static const char *const names[] = {
 #ifdef BW_TESTS_DRM
-        "VERSION", "INFO", "GEM_CREATE", "GEM_MMAP", "GEM_VA", "GEM_USERPTR", "GEM_CLOSE", "CTX", "CS",
+        "PRIME_HANDLE_TO_FD",
+        "PRIME_FD_TO_HANDLE",
+        "BO_LIST",
+        "VERSION",
+        "INFO",
+        "GEM_CREATE",
+        "GEM_MMAP",
+        "GEM_VA",
+        "GEM_USERPTR",
+        "GEM_CLOSE",
+        "CTX",
+        "CS",
 #else
         "GET_VERSION",        "GET_PROCESS_APERTURES_NEW", "ACQUIRE_VM",        "RUNTIME_ENABLE",
         "CREATE_EVENT",       "ALLOC_MEMORY_OF_GPU",       "MAP_MEMORY_TO_GPU", "CREATE_QUEUE",
@@ -162,7 +184,7 @@ static void each_ioctl_names_itself_and_all_is_well_afterwards(void)
         struct bw_err err = {0};
         char fault[80], line[600];
         void *pages = new_pages();
-        if (!fixture_machine(&f, "gfx1100", 1, 0))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 0))
             return;
         snprintf(fault, sizeof fault, "ioctl.%s:fail=ENOMEM,nth=1", names[i]);
         BW_OK(bw_mock_fault_add(f.mock, fault, &err), &err);
@@ -204,7 +226,7 @@ static void refusals_have_hints(void)
         struct kfd_fixture f;
         struct bw_err err = {0};
         void *pages = new_pages();
-        if (!fixture_machine(&f, "gfx1100", 1, 0))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 0))
             return;
         BW_OK(bw_mock_fault_add(f.mock, cases[i].fault, &err), &err);
         BW_EQ(live(f.sys, pages, &err), cases[i].code);
@@ -225,7 +247,7 @@ static void interrupted_ioctls_are_repeated(void)
         struct kfd_fixture f;
         struct bw_err err = {0};
         void *pages = new_pages();
-        if (!fixture_machine(&f, "gfx1100", 1, 0))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 0))
             return;
         bw_sys_wrap_fail(f.sys, BW_SYS_CALL_IOCTL, count + 1, EINTR);
         BW_OK(live(f.sys, pages, &err), &err);
@@ -250,7 +272,7 @@ static void a_timer_changes_nothing(void)
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
     for (int i = 0; i < 20; i++) {
-        if (!fixture_machine(&f, "gfx1100", 1, 0) || !BW_OK(live(f.sys, pages, &err), &err))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 0) || !BW_OK(live(f.sys, pages, &err), &err))
             break;
         fixture_close(&f);
     }
@@ -281,8 +303,8 @@ static void threads_and_contexts_do_not_meet(void)
     struct kfd_fixture one, two;
     struct worker workers[WORKERS];
     pthread_t threads[WORKERS];
-    if (!fixture_machine(&one, "gfx1100", 1, 0) ||
-        !fixture_machine(&two, WAY_EITHER("gfx942", "gfx1201"), 1, 1 << 30))
+    if (!fixture_machine(&one, "gfx1100", GPUS, 0) ||
+        !fixture_machine(&two, WAY_EITHER("gfx942", "gfx1201"), GPUS, 1 << 30))
         return;
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){i ? one.sys : two.sys, 0};
