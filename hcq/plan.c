@@ -11,8 +11,7 @@
 
 enum {
     STAGING_SLOTS = 2, /* one is filled while the other is emptied */
-    /* Of a disk: as much memory in more slots, since a disk wants to know of reads ahead, and takes its time
-     * to be told that a slot is empty. */
+    /* Of a disk: it wants to know of many reads ahead, and takes its time to be told that a slot is empty. */
     STAGING_FILE_SLOTS = 4,
     PART_ALIGN_BYTES = 256, /* parts of a copy keep the alignment that its start has */
 };
@@ -294,11 +293,10 @@ static int staging_note(struct bw_plan *plan, const struct route *route, uint64_
 {
     bool file = device_has_file(route->source);
     uint32_t slot_count = file ? STAGING_FILE_SLOTS : STAGING_SLOTS;
-    uint64_t number, most_bytes = BW_HCQ_STAGING_BYTES * STAGING_SLOTS / slot_count,
-                     slot_bytes = size_bytes < most_bytes ? size_bytes : most_bytes;
-    if (file) { /* room for being in step: see bounce_plan */
+    uint64_t number, slot_bytes = size_bytes < BW_HCQ_STAGING_BYTES ? size_bytes : BW_HCQ_STAGING_BYTES;
+    if (file && slot_bytes < BW_HCQ_STAGING_BYTES) { /* room for being in step: see bounce_plan */
         slot_bytes = bw_align_up(slot_bytes, BW_DISK_ALIGNMENT) + BW_DISK_ALIGNMENT;
-        slot_bytes = slot_bytes < most_bytes ? slot_bytes : most_bytes;
+        slot_bytes = slot_bytes < BW_HCQ_STAGING_BYTES ? slot_bytes : BW_HCQ_STAGING_BYTES;
     }
     if (!bw_map_get(&plan->staging_numbers, staging_key(route), &number)) {
         struct bw_staging fresh = {.slot_count = slot_count};
