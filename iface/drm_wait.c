@@ -1,4 +1,5 @@
 /* Waiting for submissions, and what broke. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -23,13 +24,20 @@ enum {
     STATUS_NO_EXECUTE = 1 << 7,
 };
 
+/* The kernel writes it, into plain memory. */
+static uint64_t done_of(const struct bw_drm_queue *queue)
+{
+    assert(queue->page.cpu.base && !queue->page.cpu.ops);
+    return __atomic_load_n((const volatile uint64_t *)queue->page.cpu.base, __ATOMIC_ACQUIRE);
+}
+
 /* For each queue with work under way the next submission that will be done. */
 static uint32_t collect(struct bw_drm_iface *drm, struct drm_amdgpu_fence fences[WAITED_MAX])
 {
     uint32_t count = 0;
     pthread_mutex_lock(&drm->lock);
     for (struct bw_drm_queue *queue = drm->queues; queue && count < WAITED_MAX; queue = queue->next) {
-        uint64_t done = bw_rd64(&queue->page.cpu, 0);
+        uint64_t done = done_of(queue);
         if (done >= atomic_load_explicit(&queue->submitted, memory_order_acquire))
             continue;
         fences[count++] = (struct drm_amdgpu_fence){

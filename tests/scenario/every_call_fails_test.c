@@ -105,7 +105,7 @@ static bool fail_nth(enum bw_sys_call call, uint64_t nth, uint32_t *tolerated)
     struct kfd_fixture f;
     struct bw_err err = {0};
     void *pages = new_pages();
-    if (!fixture_machine(&f, "gfx1100", GPUS, 0))
+    if (!fixture_machine(&f, "gfx1100", GPUS, 1 << 30))
         return false;
     bw_sys_wrap_fail(f.sys, call, nth, MARK);
     int rc = live(f.sys, pages, &err);
@@ -140,7 +140,7 @@ static void every_call_of_every_kind(void)
         {BW_SYS_CALL_CLOSE, WAY_EITHER(5, 3), 16},
         {BW_SYS_CALL_READ, WAY_EITHER(8, 4), WAY_EITHER(12, 24)},
         {BW_SYS_CALL_IOCTL, 25, WAY_EITHER(4, 6)},
-        {BW_SYS_CALL_MAP, WAY_EITHER(8, 6), 1},
+        {BW_SYS_CALL_MAP, WAY_EITHER(8, 6), WAY_EITHER(1, 2)},
         {BW_SYS_CALL_UNMAP, 2, 8},
         {BW_SYS_CALL_LIST, WAY_EITHER(2, 1), 0},
     };
@@ -184,7 +184,7 @@ static void each_ioctl_names_itself_and_all_is_well_afterwards(void)
         struct bw_err err = {0};
         char fault[80], line[600];
         void *pages = new_pages();
-        if (!fixture_machine(&f, "gfx1100", GPUS, 0))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 1 << 30))
             return;
         snprintf(fault, sizeof fault, "ioctl.%s:fail=ENOMEM,nth=1", names[i]);
         BW_OK(bw_mock_fault_add(f.mock, fault, &err), &err);
@@ -226,7 +226,7 @@ static void refusals_have_hints(void)
         struct kfd_fixture f;
         struct bw_err err = {0};
         void *pages = new_pages();
-        if (!fixture_machine(&f, "gfx1100", GPUS, 0))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 1 << 30))
             return;
         BW_OK(bw_mock_fault_add(f.mock, cases[i].fault, &err), &err);
         BW_EQ(live(f.sys, pages, &err), cases[i].code);
@@ -247,7 +247,7 @@ static void interrupted_ioctls_are_repeated(void)
         struct kfd_fixture f;
         struct bw_err err = {0};
         void *pages = new_pages();
-        if (!fixture_machine(&f, "gfx1100", GPUS, 0))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 1 << 30))
             return;
         bw_sys_wrap_fail(f.sys, BW_SYS_CALL_IOCTL, count + 1, EINTR);
         BW_OK(live(f.sys, pages, &err), &err);
@@ -272,7 +272,7 @@ static void a_timer_changes_nothing(void)
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
     for (int i = 0; i < 20; i++) {
-        if (!fixture_machine(&f, "gfx1100", GPUS, 0) || !BW_OK(live(f.sys, pages, &err), &err))
+        if (!fixture_machine(&f, "gfx1100", GPUS, 1 << 30) || !BW_OK(live(f.sys, pages, &err), &err))
             break;
         fixture_close(&f);
     }
@@ -303,7 +303,7 @@ static void threads_and_contexts_do_not_meet(void)
     struct kfd_fixture one, two;
     struct worker workers[WORKERS];
     pthread_t threads[WORKERS];
-    if (!fixture_machine(&one, "gfx1100", GPUS, 0) ||
+    if (!fixture_machine(&one, "gfx1100", GPUS, 1 << 30) ||
         !fixture_machine(&two, WAY_EITHER("gfx942", "gfx1201"), GPUS, 1 << 30))
         return;
     for (int i = 0; i < WORKERS; i++) {
