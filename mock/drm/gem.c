@@ -200,7 +200,8 @@ static int map(struct bw_mock_drm_client *client, const struct mock_drm_gem_va *
                                       .size = args->size,
                                       .host = buffer->host + args->offset,
                                       .access = access,
-                                      .buffer = buffer};
+                                      .buffer = buffer,
+                                      .pool = buffer->pool};
     rc = bw_mock_space_map(&client->gpu->space, &mapping);
     if (rc == -EINVAL)
         return bw_mock_refuse(machine, rc, "GEM_VA: [0x%llx, +0x%llx) overlaps another mapping",
