@@ -9,6 +9,13 @@
  * takes no other with it. The kernel deals contexts out to its few hardware rings, on which one waits behind
  * another, so a command buffer must never wait for a later submission: there is no waiting on the device.
  *
+ * Command buffers run unprivileged in this file's address space. They may set the state of compute and
+ * whatever a user queue of the KFD may; writing other registers ends the job (gfx_v11_0_priv_reg_irq).
+ * Registers are undefined when one begins. The kernel puts the address space's switch in front of each
+ * submission, the cache invalidation that AMDGPU_IB_FLAG_EMIT_MEM_SYNC asks for in front of its command
+ * buffer, and behind it a write back of L2 and its fence, with the interrupt; interrupts of the command
+ * buffer's own go unnoticed.
+ *
  * Device memory is "always valid" in its address space, so that a submission needs no list of it; the kernel
  * shares such buffers with no other GPU. Host memory is shared, and the kernel has a list of it that each
  * submission names. */

@@ -31,6 +31,8 @@ struct bw_mock_drm_entity {
     struct bw_mock_queue *queue; /* NULL until the first job */
     struct bw_mock_doorbell wake;
     struct bw_mock_drm_ring *ring;
+    struct bw_mock_drm_job *jobs;  /* BW_MOCK_DRM_JOBS_MAX of them, by sequence number: a client that counts
+                                      allocations counts none of the kernel's */
     struct bw_mock_drm_job *first; /* in order; the first may have begun */
     uint64_t submitted, completed; /* sequence numbers */
     uint64_t failed_from;          /* 0: none; the first sequence number that failed */

@@ -23,7 +23,7 @@ struct bw_mock_drm_job {
     uint64_t sequence;
     uint64_t *fence;       /* where it writes its number when done, NULL: nowhere */
     uint32_t ib_count, at; /* at: begun so far */
-    struct bw_mock_drm_ib ibs[];
+    struct bw_mock_drm_ib ibs[BW_MOCK_DRM_IBS_MAX];
 };
 
 struct bw_mock_drm_ring {

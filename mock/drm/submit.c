@@ -57,7 +57,6 @@ static void job_remove(struct bw_mock_drm_entity *entity)
     entity->first = job->next;
     entity->completed = job->sequence;
     entity->client->in_flight--;
-    free(job);
 }
 
 void bw_mock_drm_entity_fail(struct bw_mock_drm_entity *entity, int error)
@@ -224,6 +223,7 @@ static void entity_end(struct bw_mock_drm_entity *entity)
     pthread_mutex_unlock(&machine->drm->lock);
     pthread_mutex_unlock(&machine->lock);
     bw_mock_queue_free(queue);
+    free(entity->jobs);
 }
 
 /* The context is in no table any more. */
@@ -391,8 +391,11 @@ static int entity_start(struct bw_mock_drm_entity *entity)
     queue->evictions = atomic_load(&entity->client->gpu->evictions);
     snprintf(queue->name, sizeof queue->name, "context %u %s %u", entity->context->id,
              dma ? "dma" : "compute", entity->number);
-    int rc = bw_mock_queue_start(queue);
+    entity->jobs = calloc(BW_MOCK_DRM_JOBS_MAX, sizeof *entity->jobs);
+    int rc = entity->jobs ? bw_mock_queue_start(queue) : -ENOMEM;
     if (rc) {
+        free(entity->jobs);
+        entity->jobs = NULL;
         free(queue->packet);
         free(queue);
         return rc;
@@ -404,19 +407,15 @@ static int entity_start(struct bw_mock_drm_entity *entity)
 
 static int push(const struct submission *submission, struct bw_mock_drm_entity *entity, uint64_t *sequence)
 {
-    struct bw_mock_drm_job *job =
-        calloc(1, sizeof *job + submission->ib_count * sizeof(struct bw_mock_drm_ib));
-    int rc = job ? 0 : -ENOMEM;
-    if (!rc && !entity->queue)
-        rc = entity_start(entity);
-    if (rc) {
-        free(job);
+    int rc = entity->queue ? 0 : entity_start(entity);
+    if (rc)
         return rc;
-    }
-    job->sequence = *sequence = ++entity->submitted;
-    job->entity = entity;
-    job->fence = submission->fence;
-    job->ib_count = submission->ib_count;
+    *sequence = ++entity->submitted;
+    struct bw_mock_drm_job *job = &entity->jobs[*sequence % BW_MOCK_DRM_JOBS_MAX];
+    *job = (struct bw_mock_drm_job){.entity = entity,
+                                    .sequence = *sequence,
+                                    .fence = submission->fence,
+                                    .ib_count = submission->ib_count};
     memcpy(job->ibs, submission->ibs, submission->ib_count * sizeof *job->ibs);
     struct bw_mock_drm_job **link = &entity->first, **ring_link = &entity->ring->first;
     while (*link)
