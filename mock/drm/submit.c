@@ -13,12 +13,11 @@
 #include "mock/kfd/kfd.h"
 
 enum {
-    CONTEXTS_MAX = 4096,      /* AMDGPU_VM_MAX_NUM_CTX */
-    DMA_IBS_MAX = 49,         /* amdgpu_ring_max_ibs: what is neither graphics, compute nor JPEG */
-    CHUNKS_MAX = 4096,        /* a bound for our work; the kernel has none but memory */
-    DMA_IB_ALIGNMENT = 32,    /* INDIRECT's address has no bits below: sdma_v6_0_0_pkt_open.h */
-    LIST_OPERATION_NONE = -1, /* of a list in a chunk, as Mesa and libdrm write it */
-    GONE_NS = 1000000000, /* MAX_WAIT_SCHED_ENTITY_Q_EMPTY: how long a context that is freed may work on */
+    CONTEXTS_MAX = 4096,   /* AMDGPU_VM_MAX_NUM_CTX */
+    DMA_IBS_MAX = 49,      /* amdgpu_ring_max_ibs: what is neither graphics, compute nor JPEG */
+    CHUNKS_MAX = 4096,     /* a bound for our work; the kernel has none but memory */
+    DMA_IB_ALIGNMENT = 32, /* INDIRECT's address has no bits below: sdma_v6_0_0_pkt_open.h */
+    GONE_NS = 1000000000,  /* MAX_WAIT_SCHED_ENTITY_Q_EMPTY: how long a context that is freed may work on */
 };
 
 static struct bw_mock_drm_context *context_find(struct bw_mock_drm_client *client, uint32_t id)

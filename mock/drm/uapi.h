@@ -64,7 +64,6 @@ enum mock_drm_va_operation {
 #define MOCK_DRM_PAGE_READABLE     (1u << 1)
 #define MOCK_DRM_PAGE_WRITEABLE    (1u << 2)
 #define MOCK_DRM_PAGE_EXECUTABLE   (1u << 3)
-#define MOCK_DRM_PAGE_PRT          (1u << 4)
 #define MOCK_DRM_PAGE_MTYPES       (0xfu << 5)
 #define MOCK_DRM_PAGE_NOALLOC      (1u << 9)
 
@@ -82,8 +81,6 @@ enum mock_drm_ctx_operation {
 };
 
 enum {
-    MOCK_DRM_PRIORITY_UNSET = -2048,
-    MOCK_DRM_PRIORITY_VERY_LOW = -1023,
     MOCK_DRM_PRIORITY_NORMAL = 0,
     MOCK_DRM_PRIORITY_VERY_HIGH = 1023,
 };
@@ -110,7 +107,6 @@ static_assert(sizeof(union mock_drm_ctx) == 16, "drm_amdgpu_ctx");
 enum mock_drm_chunk_id {
     MOCK_DRM_CHUNK_IB = 1,
     MOCK_DRM_CHUNK_FENCE = 2,
-    MOCK_DRM_CHUNK_DEPENDENCIES = 3,
     MOCK_DRM_CHUNK_BO_HANDLES = 6,
     MOCK_DRM_CHUNK_LAST = 10, /* CP_GFX_SHADOW */
 };
@@ -125,10 +121,6 @@ struct mock_drm_chunk {
     uint32_t id, length_words;
     uint64_t data;
 };
-
-#define MOCK_DRM_IB_CE       (1u << 0)
-#define MOCK_DRM_IB_PREAMBLE (1u << 1)
-#define MOCK_DRM_IB_MEM_SYNC (1u << 6)
 
 struct mock_drm_ib {
     uint32_t pad, flags;
