@@ -415,7 +415,8 @@ static int find_inputs(struct bw_plan *plan, struct bw_tensor_graph *g, struct b
     plan->tensors = calloc(g->buffers.count + 1, sizeof *plan->tensors);
     if (!plan->input_buffer || !plan->tensors)
         return bw_fail(err, -ENOMEM, "plan", "%zu inputs", g->inputs.count);
-    memcpy(plan->tensors, g->buffers.data, g->buffers.count * sizeof *plan->tensors);
+    if (g->buffers.count)
+        memcpy(plan->tensors, g->buffers.data, g->buffers.count * sizeof *plan->tensors);
     int rc = hold_files(plan, g->buffers.count, err);
     if (rc)
         return rc;

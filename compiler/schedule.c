@@ -260,7 +260,9 @@ static int decide(struct scheduler *s, bw_node node)
             request->loads = request->value == 0;
             s->groups.data[request->group].load_count += request->loads;
         }
-        return rc ? rc : group_create(s, node);
+        if (rc || bw_ir_elements(s->tensors, node) == 0)
+            return rc; /* nothing is to be computed: no kernel */
+        return group_create(s, node);
     }
     float work = bw_op_is_elementwise(bw_ir_op(s->tensors, node)) ? operation_cost(s->tensors, node) : 1;
     for (struct request *request = state->requests; request; request = request->next) {

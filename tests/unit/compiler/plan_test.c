@@ -292,6 +292,52 @@ static void many_outputs(void)
     device_close(device);
 }
 
+/* Tensors of no elements, made in every way, are computed with, given out, summed and padded. */
+static void empty_tensors(const char *name)
+{
+    enum { OUTPUTS = 7 };
+    static const int64_t dims[] = {0, 3}, one[] = {1, 0};
+    static const uint32_t counts[OUTPUTS] = {0, 0, 0, 0, 3, 1, 6};
+    static const float expected[OUTPUTS] = {0, 0, 0, 0, 2, 0, 7};
+    struct bw_err err;
+    struct bw_tensor_graph *g;
+    struct bw_plan *plan = NULL;
+    float nothing[1] = {0}, out[OUTPUTS][8];
+    void *observed[OUTPUTS];
+    const void *inputs[] = {nothing};
+    struct bw_device *device = device_open(name);
+    if (!device || !BW_OK(bw_tensor_graph_create(&g, &err), &err))
+        return;
+    bw_tensor in = bw_tensor_input(g, BW_F32, 2, dims), two = bw_tensor_scalar(g, BW_F32, 2);
+    bw_tensor full = bw_tensor_full(g, BW_F32, 2, dims, 1), twice = bw_tensor_mul(g, in, two);
+    bw_tensor outputs[OUTPUTS] = {bw_tensor_mul(g, bw_tensor_constant(g, BW_F32, 2, dims, nothing), two),
+                                  twice,
+                                  full,
+                                  bw_tensor_mul(g, full, in),
+                                  bw_tensor_add(g, bw_tensor_sum(g, twice, 1, false), two),
+                                  bw_tensor_sum(g, in, 3, false),
+                                  bw_tensor_pad(g, twice, one, one, 7)};
+    for (int i = 0; i < OUTPUTS; i++) {
+        observed[i] = out[i];
+        for (int k = 0; k < 8; k++)
+            out[i][k] = -1;
+    }
+    if (BW_OK(bw_plan_create(g, device, outputs, OUTPUTS, NULL, &plan, &err), &err) &&
+        BW_OK(bw_plan_run(plan, inputs, observed, &err), &err))
+        for (uint32_t i = 0; i < OUTPUTS; i++)
+            for (uint32_t k = 0; k < 8; k++)
+                BW_NEAR((double)out[i][k], k < counts[i] ? (double)expected[i] : -1, 0);
+    bw_plan_destroy(plan);
+    bw_tensor_graph_destroy(g);
+    device_close(device);
+}
+
+static void tensors_of_no_elements(void)
+{
+    empty_tensors("host:0");
+    empty_tensors("mockkfd+amd@gfx1100");
+}
+
 int main(void)
 {
     static const struct bw_test tests[] = {
@@ -300,6 +346,7 @@ int main(void)
         {"long_chains_are_cut", long_chains_are_cut},
         {"many_outputs", many_outputs},
         {"outputs_without_kernels", outputs_without_kernels},
+        {"tensors_of_no_elements", tensors_of_no_elements},
         {"host_agrees_with_the_evaluator", host_agrees_with_the_evaluator},
         {"mock_gpu_agrees_with_the_evaluator", mock_gpu_agrees_with_the_evaluator}};
     return BW_HAVE_LLVM ? bw_test_run("plan", tests, sizeof tests / sizeof tests[0]) : BW_TEST_SKIPPED;
