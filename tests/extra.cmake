@@ -49,6 +49,12 @@ if(TARGET unit.mock.isa.disasm_corpus)
   set_tests_properties(unit.mock.isa.disasm_corpus PROPERTIES LABELS "unit;slow")
 endif()
 
+# Several GPUs are opened and closed some thousand times.
+foreach(name hcq_every_call_fails hcq_every_call_fails.drm)
+  set_tests_properties(scenario.${name} PROPERTIES LABELS "scenario;threads;slow")
+  set_tests_properties(timer.scenario.${name} PROPERTIES LABELS "timer;slow")
+endforeach()
+
 # Kernels compiled in several variants.
 foreach(name exec_corpus exec_opencl)
   if(TARGET unit.mock.isa.${name})

@@ -27,7 +27,8 @@ static inline bool machine_open_config(struct machine *machine, enum rig_machine
                                        struct bw_mock_config mock, uint64_t timeline_start)
 {
     static const char *const names[RIG_DEVICES_MAX] = {WAY "+amd:0", WAY "+amd:1", WAY "+amd:2",
-                                                       WAY "+amd:3"};
+                                                       WAY "+amd:3", WAY "+amd:4", WAY "+amd:5",
+                                                       WAY "+amd:6", WAY "+amd:7"};
     const char *opened[RIG_DEVICES_MAX + 1] = {NULL};
     struct bw_err err;
     memcpy(opened, names, (mock.gpu_count ? mock.gpu_count : 1) * sizeof *names);

@@ -129,7 +129,7 @@ static bool traffic_open(struct traffic *traffic, uint64_t size_bytes)
 {
     struct bw_ctx_config config = {.size = sizeof config, .wait_ns = 500000000};
     bool ok = rig_open(&traffic->rig, &config, on_four_nulls);
-    for (uint32_t i = 0; i < RIG_DEVICES_MAX && ok; i++) {
+    for (uint32_t i = 0; i < traffic->rig.device_count && ok; i++) {
         traffic->buffers[i] = rig_buffer(&traffic->rig, i, size_bytes, 0);
         ok = traffic->buffers[i] != NULL;
     }
@@ -138,7 +138,7 @@ static bool traffic_open(struct traffic *traffic, uint64_t size_bytes)
 
 static void traffic_close(struct traffic *traffic)
 {
-    for (uint32_t i = 0; i < RIG_DEVICES_MAX; i++)
+    for (uint32_t i = 0; i < traffic->rig.device_count; i++)
         bw_buffer_destroy(traffic->buffers[i]);
     rig_close(&traffic->rig);
 }
