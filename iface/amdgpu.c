@@ -1,17 +1,42 @@
-/* Render nodes, and marketing names from libdrm's amdgpu.ids: "DEVICE,<tab>REVISION,<tab>NAME" per line, both
- * numbers in hexadecimal. */
+/* Requests for memory, render nodes, and marketing names from libdrm's amdgpu.ids:
+ * "DEVICE,<tab>REVISION,<tab>NAME" per line, both numbers in hexadecimal. */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "iface/amdgpu.h"
+#include "iface/iface.h"
 #include "iface/sys_util.h"
 
 #define IDS_PATH "/usr/share/libdrm/amdgpu.ids"
 
 enum { IDS_BYTES_MAX = 1 << 20, NUMBER_BYTES_MAX = 64, BOARD_NAME_BYTES_MAX = 4096 };
+
+/* What 48 bits of GPU address hold; keeps sums of sizes from wrapping. */
+#define BUFFER_BYTES_MAX (1ull << 47)
+enum { PAGE_BYTES = 4096 };
+
+int bw_amdgpu_request_check(const char *subsystem, uint64_t size_bytes, uint32_t flags, uint64_t cpu_address,
+                            struct bw_err *err)
+{
+    uint32_t kinds = flags & (BW_IFACE_VRAM | BW_IFACE_HOST | BW_IFACE_USER_POINTER);
+    if (!bw_is_pow2(kinds))
+        return bw_fail(err, -EINVAL, subsystem, "a buffer is VRAM, host memory or user memory (flags 0x%x)",
+                       flags);
+    if (!size_bytes || size_bytes > BUFFER_BYTES_MAX)
+        return bw_fail(err, -EINVAL, subsystem, "a buffer of %" PRIu64 " bytes", size_bytes);
+    bool user = kinds == BW_IFACE_USER_POINTER;
+    if (user && (!cpu_address || cpu_address % PAGE_BYTES || cpu_address > UINT64_MAX - size_bytes))
+        return bw_fail(err, -EINVAL, subsystem, "user memory at 0x%" PRIx64 " does not start at a page",
+                       cpu_address);
+    if (!user && cpu_address)
+        return bw_fail(err, -EINVAL, subsystem, "a CPU address for memory that is not the caller's");
+    return 0;
+}
 
 /* Parses one line; false when it is a comment, a version or malformed. */
 static bool parse_line(const char *line, uint32_t *device_id, uint32_t *revision, const char **name)

@@ -8,6 +8,11 @@
 #include <bellwire/err.h>
 #include <bellwire/sys.h>
 
+/* A request of bw_iface_ops.alloc: one kind of memory, a size that can be, an address where and only where
+ * the memory is the caller's. 0 or -EINVAL. */
+int bw_amdgpu_request_check(const char *subsystem, uint64_t size_bytes, uint32_t flags, uint64_t cpu_address,
+                            struct bw_err *err);
+
 /* Marketing name from libdrm's amdgpu.ids, by PCI device id and the revision that the render node's PCI
  * device has; empty when not known. */
 void bw_amdgpu_product(struct bw_sys *sys, uint32_t render_minor, uint32_t device_id, char *name,

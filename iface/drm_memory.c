@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "iface/amdgpu.h"
 #include "iface/drm.h"
 
 /* Buffers from this size on start at a multiple of it, so that the GPU's page tables can use their 2 MiB
@@ -15,9 +16,6 @@
 
 /* Left free after each buffer, so that an overrun faults and says by how much. */
 #define GUARD_BYTES ((uint64_t)BW_DRM_PAGE_BYTES)
-
-/* Largest buffer: what 48 bits of GPU address hold; keeps sums of sizes from wrapping. */
-#define BUFFER_BYTES_MAX (1ull << 47)
 
 /* A buffer as the kernel knows it; bw_iface_memory.handle is its address. */
 struct bw_drm_buffer {
@@ -29,23 +27,6 @@ struct bw_drm_buffer {
     struct bw_region cpu;
     BW_VEC(struct bw_drm_import) imports; /* share_lock */
 };
-
-static int check_request(uint64_t size_bytes, uint32_t flags, uint64_t cpu_address, struct bw_err *err)
-{
-    uint32_t kinds = flags & (BW_IFACE_VRAM | BW_IFACE_HOST | BW_IFACE_USER_POINTER);
-    if (!bw_is_pow2(kinds))
-        return bw_fail(err, -EINVAL, "drm", "a buffer is VRAM, host memory or user memory (flags 0x%x)",
-                       flags);
-    if (!size_bytes || size_bytes > BUFFER_BYTES_MAX)
-        return bw_fail(err, -EINVAL, "drm", "a buffer of %" PRIu64 " bytes", size_bytes);
-    bool user = kinds == BW_IFACE_USER_POINTER;
-    if (user && (!cpu_address || cpu_address % BW_DRM_PAGE_BYTES || cpu_address > UINT64_MAX - size_bytes))
-        return bw_fail(err, -EINVAL, "drm", "user memory at 0x%" PRIx64 " does not start at a page",
-                       cpu_address);
-    if (!user && cpu_address)
-        return bw_fail(err, -EINVAL, "drm", "a CPU address for memory that is not the caller's");
-    return 0;
-}
 
 static int take_address(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
@@ -325,7 +306,7 @@ int bw_drm_alloc(struct bw_iface *iface, uint64_t size_bytes, uint32_t flags, ui
     struct bw_drm_iface *drm = bw_drm_of(iface);
     int rc = bw_drm_check_fork(drm, err);
     if (!rc)
-        rc = check_request(size_bytes, flags, cpu_address, err);
+        rc = bw_amdgpu_request_check("drm", size_bytes, flags, cpu_address, err);
     if (rc)
         return rc;
     struct bw_drm_buffer *buffer = calloc(1, sizeof *buffer);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "iface/amdgpu.h"
 #include "iface/kfd.h"
 
 /* Buffers from this size on start at a multiple of it, so that the GPU's page tables can use their 2 MiB
@@ -16,9 +17,6 @@
 /* Left free after each buffer, so that an overrun faults and says by how much, instead of reaching the next.
  */
 #define GUARD_BYTES ((uint64_t)BW_KFD_PAGE_BYTES)
-
-/* Largest buffer: what 48 bits of GPU address hold; keeps sums of sizes from wrapping. */
-#define BUFFER_BYTES_MAX (1ull << 47)
 
 static uint32_t kernel_flags(uint32_t flags)
 {
@@ -38,23 +36,6 @@ static uint32_t kernel_flags(uint32_t flags)
     if (flags & BW_IFACE_UNCACHED)
         kernel |= BW_KFD_ALLOC_UNCACHED | BW_KFD_ALLOC_COHERENT;
     return kernel;
-}
-
-static int check_request(uint64_t size_bytes, uint32_t flags, uint64_t cpu_address, struct bw_err *err)
-{
-    uint32_t kinds = flags & (BW_IFACE_VRAM | BW_IFACE_HOST | BW_IFACE_USER_POINTER);
-    if (!bw_is_pow2(kinds))
-        return bw_fail(err, -EINVAL, "kfd", "a buffer is VRAM, host memory or user memory (flags 0x%x)",
-                       flags);
-    if (!size_bytes || size_bytes > BUFFER_BYTES_MAX)
-        return bw_fail(err, -EINVAL, "kfd", "a buffer of %" PRIu64 " bytes", size_bytes);
-    bool user = kinds == BW_IFACE_USER_POINTER;
-    if (user && (!cpu_address || cpu_address % BW_KFD_PAGE_BYTES || cpu_address > UINT64_MAX - size_bytes))
-        return bw_fail(err, -EINVAL, "kfd", "user memory at 0x%" PRIx64 " does not start at a page",
-                       cpu_address);
-    if (!user && cpu_address)
-        return bw_fail(err, -EINVAL, "kfd", "a CPU address for memory that is not the caller's");
-    return 0;
 }
 
 struct bw_kfd_buffer *bw_kfd_buffer_find(struct bw_kfd_process *process, uint64_t address)
@@ -234,7 +215,7 @@ int bw_kfd_buffer_create(struct bw_kfd_process *process, struct bw_kfd_gpu *gpu,
                          struct bw_region *cpu, struct bw_err *err)
 {
     memset(cpu, 0, sizeof *cpu);
-    int rc = check_request(size_bytes, flags, cpu_address, err);
+    int rc = bw_amdgpu_request_check("kfd", size_bytes, flags, cpu_address, err);
     if (rc)
         return rc;
     struct bw_kfd_buffer *made = calloc(1, sizeof *made);
