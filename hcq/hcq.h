@@ -284,6 +284,9 @@ const char *bw_hcq_queue_doing(const struct bw_hcq_queue *queue);
 /* Waits until the queue has passed the point. Whichever device holds it up for the deadline, or is found
  * broken, fails; the wait does only when that is the queue's own. */
 int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err);
+/* The device did not take what was submitted to it, with that code: it has failed, on what it reports, or
+ * else on this. Returns the failure's code. */
+int bw_hcq_queue_refused(struct bw_hcq_queue *queue, int code, struct bw_err *failure);
 /* Submits once the ring has room: its oldest command buffers have to end. Bounded as any wait is. */
 int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
                                struct bw_err *failure);

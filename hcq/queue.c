@@ -185,12 +185,10 @@ int bw_hcq_queue_flush(struct bw_hcq_queue *queue, struct bw_err *err)
     const struct bw_driver_ops *ops = queue->owner->device->ops;
     struct bw_err failure;
     int rc = ops->flush ? ops->flush(queue->queue) : 0;
-    if (rc) {
-        bw_fail(&failure, rc, "hcq", "submitting to %s", queue->label);
-        rc = bw_hcq_device_fail(queue->owner, &failure);
-        if (err)
-            *err = failure;
-    }
+    if (rc)
+        rc = bw_hcq_queue_refused(queue, rc, &failure);
+    if (rc && err)
+        *err = failure;
     return rc;
 }
 

@@ -186,6 +186,16 @@ static int wait_slowly(struct bw_hcq_queue *queue, struct bw_point point, struct
     return rc;
 }
 
+int bw_hcq_queue_refused(struct bw_hcq_queue *queue, int code, struct bw_err *failure)
+{
+    struct bw_hcq_device *owner = queue->owner;
+    int rc = faults_look(owner, 1ull << owner->index, failure); /* refused because of what happened before? */
+    if (rc)
+        return rc;
+    bw_fail(failure, code, "hcq", "submitting to %s", queue->label);
+    return bw_hcq_device_fail(owner, failure);
+}
+
 int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uint32_t word_count,
                                struct bw_err *failure)
 {
@@ -196,10 +206,8 @@ int bw_hcq_queue_submit_slowly(struct bw_hcq_queue *queue, uint64_t address, uin
         rc = owner->device->ops->submit(queue->queue, address, word_count);
         if (rc == 0)
             return 0;
-        if (rc != -EAGAIN) {
-            bw_fail(failure, rc, "hcq", "submitting to %s", queue->label);
-            return bw_hcq_device_fail(owner, failure);
-        }
+        if (rc != -EAGAIN)
+            return bw_hcq_queue_refused(queue, rc, failure);
         rc = faults_look(owner, watch.mask, failure);
         owner->sys->ops->sleep_ns(owner->sys, RING_FULL_SLEEP_NS);
         if (!rc && !watch_goes_on(&watch, queue))

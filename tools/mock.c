@@ -10,6 +10,7 @@
 #include <bellwire/mock.h>
 
 #include "base/text.h"
+#include "compiler/io.h"
 #include "iface/name.h"
 #include "tools/tool.h"
 
@@ -41,6 +42,11 @@ static int check(const struct bw_device_name *gpu, char **faults, uint32_t fault
 static int trace_begin(const char *path)
 {
     struct bw_err err = {0};
+    if (bw_file_redirection(path) >= 0)
+        return bw_tool_usage("mock",
+                             "--trace: a file of its own is needed, %s is redirected to one that others "
+                             "write",
+                             path);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd >= 0) {
         close(fd);

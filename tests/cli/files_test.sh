@@ -39,6 +39,22 @@ check 1 'has more than 67108864 bytes \(EFBIG\)' decode <(yes 0xc0021000)
 check 1 'has more than 67108864 bytes' asm --arch gfx1100 <(yes s_nop) -o "$work/none.o"
 yes | check 1 'standard input has more than 67108864 bytes' decode -
 
+# Standard output by its name, redirected to a file that others write, too: nothing of theirs is lost.
+for output in "asm --arch gfx1100 $source_dir/tests/cli/kernels.s -o" "run $digits --device host:0 --profile"; do
+  for name in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
+    checks=$((checks + 1))
+    last="bellwire $output $name, between others"
+    # shellcheck disable=SC2086
+    { echo before; "$bellwire" $output $name; echo after; } >"$work/shared" 2>"$work/.err"
+    [ "$(head -c 6 "$work/shared")" = before ] && [ "$(tail -c 6 "$work/shared")" = after ] && [ "$(stat -c %s "$work/shared")" -gt 500 ] ||
+      complain "$last" "what others wrote, too" "$(head -c 300 "$work/shared" | tr -d '\0') $(cat "$work/.err")"
+  done
+done
+"$bellwire" mock --trace /dev/stdout -- devices >"$work/shared" 2>"$work/.err"
+status=$?
+checks=$((checks + 1))
+[ $status = 2 ] && grep -q "a file of its own" "$work/.err" || complain 'mock --trace /dev/stdout >FILE' 'a refusal' "$(cat "$work/.err")"
+
 # Pipes that bring what a file would.
 check 0 '' run "$models/relu.onnx" --device host:0 --input "x=$work/y.npy"
 expected=$(grep '^output' <<<"$out")

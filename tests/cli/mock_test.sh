@@ -15,6 +15,7 @@ check 4 'compute queue 0: kernel .*ETIMEDOUT.*mec hangs' mock --fault mec:hang -
 check 1 'CREATE_QUEUE.*EBUSY' mock --fault ioctl.CREATE_QUEUE:fail=EBUSY -- run "$digits"
 check 1 'ENOMEM' mock --fault ioctl.ALLOC_MEMORY_OF_GPU:fail=ENOMEM,nth=3 -- run "$digits"
 check 4 'copy queue 0: .*ETIMEDOUT.*sdma0 hangs' mock --fault sdma0:hang -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
+BW_MOCK_FAULTS=mec:fail=EIO check 4 'compute queue 0.*injected failure' run "$digits" --device mockdrm+amd@gfx1100 # also where a submission meets it
 check 4 'copy queue 0, copy of .*sdma0 queue .*injected failure' mock --fault sdma0:fail=EIO -- run "$digits"
 check 4 'upload queue, copy of .*sdma1 queue .*injected failure' mock --fault sdma1:fail=EIO -- run "$digits"
 # the engine fails at its first packet: the queue's kernels may not be submitted yet
