@@ -35,23 +35,24 @@ static bool integer_of(const cJSON *item, uint64_t *value)
     return (double)*value == item->valuedouble;
 }
 
-/* Bytes of an element; 0: no such type. */
+/* Bits of an element; 0: no such type. Types: the format's reference implementation, enum Dtype. */
 static uint32_t type_read(const char *text, enum bw_dtype *dtype)
 {
     static const struct {
         const char *name;
         enum bw_dtype dtype;
-        uint32_t bytes;
+        uint32_t bits;
     } types[] = {
-        {"BOOL", BW_BOOL, 1}, {"U8", BW_U8, 1},   {"I8", BW_I8, 1},   {"F8_E5M2", BW_VOID, 1},
-        {"I16", BW_I16, 2},   {"U16", BW_U16, 2}, {"F16", BW_F16, 2}, {"F8_E4M3", BW_VOID, 1},
-        {"I32", BW_I32, 4},   {"U32", BW_U32, 4}, {"F32", BW_F32, 4}, {"BF16", BW_BF16, 2},
-        {"I64", BW_I64, 8},   {"U64", BW_U64, 8}, {"F64", BW_F64, 8},
+        {"BOOL", BW_BOOL, 8},    {"U8", BW_U8, 8},        {"I8", BW_I8, 8},        {"F8_E5M2", BW_VOID, 8},
+        {"I16", BW_I16, 16},     {"U16", BW_U16, 16},     {"F16", BW_F16, 16},     {"F8_E4M3", BW_VOID, 8},
+        {"I32", BW_I32, 32},     {"U32", BW_U32, 32},     {"F32", BW_F32, 32},     {"BF16", BW_BF16, 16},
+        {"I64", BW_I64, 64},     {"U64", BW_U64, 64},     {"F64", BW_F64, 64},     {"C64", BW_VOID, 64},
+        {"F8_E8M0", BW_VOID, 8}, {"F6_E2M3", BW_VOID, 6}, {"F6_E3M2", BW_VOID, 6}, {"F4", BW_VOID, 4},
     };
     for (size_t i = 0; text && i < BW_COUNT_OF(types); i++) {
         if (!strcmp(types[i].name, text)) {
             *dtype = types[i].dtype;
-            return types[i].bytes;
+            return types[i].bits;
         }
     }
     return 0;
@@ -113,18 +114,19 @@ static int entries_check(const struct parser *p, const cJSON *item)
 static int tensor_fill(const struct parser *p, const cJSON *item, struct bw_weight *weight)
 {
     uint64_t elements = 0, needed;
-    uint32_t element_bytes =
+    uint32_t element_bits =
         type_read(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "dtype")), &weight->dtype);
-    if (!element_bytes)
+    if (!element_bits)
         return damaged(p, weight->name, "dtype is missing, or none that is known");
     int rc = shape_read(p, cJSON_GetObjectItemCaseSensitive(item, "shape"), weight, &elements);
     if (!rc)
         rc = offsets_read(p, cJSON_GetObjectItemCaseSensitive(item, "data_offsets"), weight);
     if (rc)
         return rc;
-    if (__builtin_mul_overflow(elements, (uint64_t)element_bytes, &needed) || needed != weight->size_bytes) {
+    if (__builtin_mul_overflow(elements, (uint64_t)element_bits, &needed) || needed % 8 ||
+        needed / 8 != weight->size_bytes) {
         damaged(p, weight->name, "data_offsets do not fit the shape");
-        bw_err_expected(p->err, "%" PRIu64 " elements of %u bytes", elements, element_bytes);
+        bw_err_expected(p->err, "%" PRIu64 " elements of %u bits", elements, element_bits);
         bw_err_observed(p->err, "%" PRIu64 " bytes", weight->size_bytes);
         return -EBADMSG;
     }

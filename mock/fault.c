@@ -36,26 +36,19 @@ void bw_mock_faults_clear(struct bw_mock_faults *faults)
     pthread_mutex_unlock(&faults->lock);
 }
 
-static const struct {
-    const char *name;
-    int value;
-} errno_names[] = {
-    {"EPERM", EPERM},   {"ENOENT", ENOENT},       {"ESRCH", ESRCH},         {"EINTR", EINTR},
-    {"EIO", EIO},       {"ENXIO", ENXIO},         {"EBADF", EBADF},         {"EAGAIN", EAGAIN},
-    {"ENOMEM", ENOMEM}, {"EACCES", EACCES},       {"EFAULT", EFAULT},       {"EBUSY", EBUSY},
-    {"EEXIST", EEXIST}, {"ENODEV", ENODEV},       {"EINVAL", EINVAL},       {"EMFILE", EMFILE},
-    {"ENOTTY", ENOTTY}, {"ENOSPC", ENOSPC},       {"ETIMEDOUT", ETIMEDOUT}, {"EOPNOTSUPP", EOPNOTSUPP},
-    {"ENOSYS", ENOSYS}, {"ECANCELED", ECANCELED},
-};
+enum { ERRNO_MAX = 4095 /* Linux, include/linux/err.h: MAX_ERRNO */ };
 
 static int parse_errno(const char *text)
 {
-    for (size_t i = 0; i < BW_COUNT_OF(errno_names); i++) {
-        if (strcasecmp(text, errno_names[i].name) == 0)
-            return errno_names[i].value;
+    if (strcasecmp(text, "ENOTSUP") == 0) /* whose number has another name, too */
+        return ENOTSUP;
+    for (int error = 1; error <= ERRNO_MAX; error++) {
+        const char *name = strerrorname_np(error);
+        if (name && strcasecmp(text, name) == 0)
+            return error;
     }
     uint64_t value = 0;
-    return !bw_number_parse(text, &value) && value < 4096 ? (int)value : 0;
+    return !bw_number_parse(text, &value) && value <= ERRNO_MAX ? (int)value : 0;
 }
 
 int bw_mock_faults_site(struct bw_mock_faults *faults, const char *name, uint32_t actions, bool per_gpu)

@@ -134,6 +134,9 @@ static int parse_options(struct bw_run *run, int argc, char **argv)
         return BW_TOOL_USAGE;
     if (!run->model_path)
         return bw_tool_usage("run", "a model is needed");
+    if (run->evaluator && (run->device_name || run->profile))
+        return bw_tool_usage("run", "--evaluator runs on no device: not with %s",
+                             run->device_name ? "--device" : "--profile");
     return BW_TOOL_DONE;
 }
 

@@ -62,6 +62,7 @@ check 3 'gfx999.*not modelled.*known: gfx1100, ' mock --gpu gfx999 -- devices
 check 2 'not the architecture' mock --gpu sm_90 -- devices
 check 2 'cu' mock --gpu gfx1100,cu=0 -- devices
 check 2 'fault "mec"' mock --fault mec -- devices
+check 0 '' mock --fault ioctl.WAIT_EVENTS:fail=ETIME,nth=100000 --fault ioctl.SVM:fail=ENOTSUP -- run "$digits"
 check 2 'explode' mock --fault mec:explode -- devices
 check 2 'no site "sdma7".*sites: .*sdma0, sdma1, ioctl.NAME' mock --fault sdma7:hang -- devices
 check 2 'no site "psp"' mock --fault psp:fail=EIO -- run "$digits"

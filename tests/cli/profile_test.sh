@@ -59,8 +59,8 @@ check 1 'none/trace' bench all2all -b 64 -e 64 -n 1 --profile "$work/none/trace"
 check 2 'gemm has no --profile' bench gemm --profile "$work/trace"
 
 # Without a device nothing is stamped; without --profile nothing is said.
-check 0 '' run "$digits" --evaluator --profile "$work/trace"
-traced '^0 calls, 0 replays, 0 flows'
+check 2 'evaluator runs on no device: not with --profile' run "$digits" --evaluator --profile "$work/trace"
+check 2 'evaluator runs on no device: not with --device' run "$digits" --evaluator --device host:0
 check 0 '' run "$digits" --device host:0 --json
 ! grep -q '"profile"' "$work/.out" || complain "$last" "no profile" "one"
 
