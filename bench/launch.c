@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <bellwire/mock.h>
+
 #include "bench/bench.h"
 #include "tools/print.h"
 
@@ -114,7 +116,8 @@ static double median(uint64_t *values, uint32_t count)
 /* Two times per replay: until the call returns, which is the host's, and until the device is done. */
 static int chain_measure(struct chain *chain, uint32_t repeats, struct result *result, struct bw_err *err)
 {
-    struct bw_sys *sys = bw_ctx_sys(bw_device_ctx(chain->device));
+    struct bw_sys *sys = bw_ctx_sys(bw_device_ctx(chain->device)), *mock = bw_device_mock(chain->device);
+    struct bw_sys *asked = mock ? mock : sys; /* whose calls count */
     uint64_t *host_ns = calloc(2ull * repeats, sizeof *host_ns), *done_ns = host_ns + repeats;
     uint64_t calls = 0, allocations = 0;
     if (!host_ns)
@@ -122,13 +125,13 @@ static int chain_measure(struct chain *chain, uint32_t repeats, struct result *r
     int rc = 0;
     for (uint32_t i = 0; i < repeats + WARM_UP && !rc; i++) {
         struct bw_replay replay = {.inputs = chain->buffers[i % SETS], .input_count = chain->node_count + 1};
-        uint64_t ticket = 0, calls_before = __atomic_load_n(&sys->calls, __ATOMIC_RELAXED);
+        uint64_t ticket = 0, calls_before = __atomic_load_n(&asked->calls, __ATOMIC_RELAXED);
         uint64_t allocations_before = bw_bench_allocations(), begin_ns = sys->ops->clock_ns(sys);
         rc = bw_linked_graph_replay(chain->linked, &replay, &ticket, err);
         uint64_t end_ns = sys->ops->clock_ns(sys);
         if (i >= WARM_UP) {
             host_ns[i - WARM_UP] = end_ns - begin_ns;
-            calls += __atomic_load_n(&sys->calls, __ATOMIC_RELAXED) - calls_before;
+            calls += __atomic_load_n(&asked->calls, __ATOMIC_RELAXED) - calls_before;
             allocations += bw_bench_allocations() - allocations_before;
         }
         if (!rc)

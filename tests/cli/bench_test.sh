@@ -9,6 +9,10 @@ says '^null '
 check 0 '' bench launch --nodes 20 --repeats 5 --json --devices null,mockkfd+amd@gfx1100
 says '"host_ns_per_node": *[0-9]'
 says '"device": *"mockkfd\+amd:0@gfx1100"'
+# A queue with a doorbell asks the kernel for nothing; one that the kernel feeds asks once.
+check 0 '' bench launch --nodes 20 --repeats 50 --devices mockkfd+amd@gfx1100,mockdrm+amd@gfx1100
+says '^mockkfd.* 0\.00 +0\.00 +[0-9.]+ +0\.00 +1\.[0-9]+ +1$'
+says '^mockdrm.* 1\.00 +0\.00 +[0-9.]+ +0\.00 +1\.[0-9]+ +1$'
 check 0 '' bench copy -b 4K -e 64K -f 16 --json
 says '"gb_per_s": *[0-9]'
 says '"memcpy_gb_per_s": *[0-9]'
