@@ -87,6 +87,7 @@ struct bw_kfd_iface {
     int sizes_rc; /* of computing them: reported when a compute queue is wanted */
 
     uint32_t signal_event, memory_event, hw_event; /* ids, 0: not made */
+    uint64_t hw_renewals;                          /* how often hw_event was made anew; fault_lock */
     uint32_t signal_data;                          /* what the interrupt carries */
     uint64_t mailbox_va;                           /* 0: no event page */
 

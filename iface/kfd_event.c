@@ -222,25 +222,36 @@ static int renew_hw_event(struct bw_kfd_iface *kfd)
     pthread_mutex_lock(&kfd->fault_lock);
     uint32_t old = kfd->hw_event;
     kfd->hw_event = fresh;
+    kfd->hw_renewals++;
     pthread_mutex_unlock(&kfd->fault_lock);
     destroy_event(kfd, &old);
     return 0;
 }
 
-static uint32_t hw_event_of(struct bw_kfd_iface *kfd)
+/* The sticky event, and which of them it is: the kernel gives ids of destroyed events out again. */
+static uint32_t hw_event_of(struct bw_kfd_iface *kfd, uint64_t *renewals)
 {
     pthread_mutex_lock(&kfd->fault_lock);
     uint32_t event = kfd->hw_event;
+    *renewals = kfd->hw_renewals;
     pthread_mutex_unlock(&kfd->fault_lock);
     return event;
+}
+
+static bool hw_event_renewed(struct bw_kfd_iface *kfd, uint64_t since)
+{
+    uint64_t renewals;
+    (void)hw_event_of(kfd, &renewals);
+    return renewals != since;
 }
 
 /* Asks about hardware exceptions alone. 0 or -errno. */
 static int poll_hw(struct bw_kfd_iface *kfd, uint64_t epoch)
 {
-    struct bw_kfd_event_data event = {.event_id = hw_event_of(kfd)};
+    uint64_t renewals;
+    struct bw_kfd_event_data event = {.event_id = hw_event_of(kfd, &renewals)};
     int rc = wait_any(kfd, &event, 1, 0);
-    if (rc < 0 && hw_event_of(kfd) != event.event_id)
+    if (rc < 0 && hw_event_renewed(kfd, renewals))
         return 0; /* another thread made it anew meanwhile and keeps what it told */
     if (rc == -EINTR)
         return 0; /* sticky: the next look sees it */
@@ -283,8 +294,10 @@ int bw_kfd_wait_interrupt(struct bw_iface *iface, uint64_t timeout_ns, struct bw
     uint64_t start = sys->ops->clock_ns(sys), epoch = current_epoch(kfd);
     uint64_t left = blind ? NO_PAGE_WAIT_NS : timeout_ns, limit = left;
     for (;;) {
+        uint64_t renewals;
+        uint32_t hw_event = hw_event_of(kfd, &renewals);
         struct bw_kfd_event_data events[] = {
-            {.event_id = kfd->signal_event}, {.event_id = kfd->memory_event}, {.event_id = hw_event_of(kfd)}};
+            {.event_id = kfd->signal_event}, {.event_id = kfd->memory_event}, {.event_id = hw_event}};
         rc = wait_any(kfd, events, BW_COUNT_OF(events), left);
         if (rc > 0) {
             note_memory(kfd, &events[1].memory, epoch);
@@ -293,7 +306,7 @@ int bw_kfd_wait_interrupt(struct bw_iface *iface, uint64_t timeout_ns, struct bw
         }
         /* Another thread met a hardware exception and made that event anew: the kernel fails waits for the
          * old one. What it met is to be asked for. */
-        if ((rc == -EIO || rc == -EINVAL) && hw_event_of(kfd) != events[2].event_id)
+        if ((rc == -EIO || rc == -EINVAL) && hw_event_renewed(kfd, renewals))
             return 1;
         if (rc < 0 && rc != -EINTR)
             return fail_wait(kfd, rc, err);

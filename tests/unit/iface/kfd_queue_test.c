@@ -350,9 +350,18 @@ static void waiters_survive_the_report_of_an_exception(void)
     if (!gpu_open(&gpu))
         return;
     struct bw_iface *iface = gpu.f.iface;
+    struct bw_mock_stats before, now;
+    bw_mock_stats(gpu.f.mock, &before);
     for (int i = 0; i < WAITERS; i++) {
         waiters[i] = (struct waiter){&gpu, -1};
         pthread_create(&threads[i], NULL, wait_long, &waiters[i]);
+    }
+    for (int tries = 0; tries < 1000;
+         tries++) { /* until all have called WAIT_EVENTS, however late they start */
+        bw_mock_stats(gpu.f.mock, &now);
+        if (now.ioctls >= before.ioctls + WAITERS)
+            break;
+        iface->sys->ops->sleep_ns(iface->sys, 1000000);
     }
     iface->sys->ops->sleep_ns(iface->sys, 20000000);
     struct bw_encoder encoder = {0};
