@@ -4,6 +4,7 @@
 
 #include <llvm-c/Disassembler.h>
 #include <llvm-c/Target.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,8 @@ static inline int oracle_read(FILE *pipe, const char *path, struct oracle_encodi
     return accepted == found_count ? 0 : -1; /* no line was lost */
 }
 
-/* Assembles each text (one instruction per line): 0, or -1 when llvm-mc cannot be run. */
+/* Assembles each text (one instruction per line): 0, or -1 when llvm-mc cannot be run. Signals wait: stdio
+ * takes an interrupted read for the end (tests/check.h, BW_TEST_TIMER), and it is not what is tested. */
 static inline int oracle_assemble(const char *cpu, const char *const *texts, size_t count,
                                   struct oracle_encoding *encodings)
 {
@@ -98,10 +100,15 @@ static inline int oracle_assemble(const char *cpu, const char *const *texts, siz
              LLVM_MC " --triple=amdgcn-amd-amdhsa --mcpu=%s --show-encoding '%s' 2>&1 >'%s.out'; cat "
                      "'%s.out'; rm -f '%s.out'",
              cpu, path, path, path, path);
+    sigset_t alarm, before;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, &before);
     FILE *pipe = popen(command, "r");
     int rc = pipe ? oracle_read(pipe, path, encodings, count) : -1;
     if (pipe)
         pclose(pipe);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     unlink(path);
     return rc;
 }
