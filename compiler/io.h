@@ -44,6 +44,10 @@ struct bw_file_piece {
     uint64_t size_bytes;
 };
 
+/* poll(2) of one descriptor whose deadline holds however often signals interrupt it. The number of ready
+ * descriptors, 0: none within wait_ms, -errno. */
+int bw_fd_wait(int fd, short events, int wait_ms);
+
 /* Writes a file whole or not at all: as one without a name that takes the name when it is whole, or, where
  * the file system has no such files, beside it first and then renamed. A failure leaves what was there; so
  * does a signal that ends the process, and nothing beside it. Held back meanwhile: all signals, for

@@ -52,13 +52,9 @@ int bw_file_open(const char *path, bool pipes, int *fd, uint64_t *size_bytes, st
 /* Waits until a read gives something. 0, or -ETIMEDOUT with what did not come. */
 static int byte_wait(int fd, const char *name, int wait_ms, bool writer, struct bw_err *err)
 {
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    int ready;
-    do
-        ready = poll(&wait, 1, wait_ms);
-    while (ready < 0 && errno == EINTR);
+    int ready = bw_fd_wait(fd, POLLIN, wait_ms);
     if (ready)
-        return ready < 0 ? bw_fail(err, -errno, "file", "%s", name) : 0;
+        return ready < 0 ? bw_fail(err, ready, "file", "%s", name) : 0;
     bw_fail(err, -ETIMEDOUT, "file",
             writer ? "%s: its writer wrote nothing" : "%s: nobody writes to this pipe", name);
     if (err)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -51,6 +52,25 @@ static bool ending(void)
 
 /* ---- bytes ---- */
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int bw_fd_wait(int fd, short events, int wait_ms)
+{
+    struct pollfd wait = {.fd = fd, .events = events};
+    int64_t end_ms = now_ms() + wait_ms, left_ms = wait_ms;
+    int ready;
+    do {
+        ready = poll(&wait, 1, (int)(left_ms > 0 ? left_ms : 0));
+        left_ms = end_ms - now_ms();
+    } while (ready < 0 && errno == EINTR && left_ms > 0);
+    return ready >= 0 ? ready : errno == EINTR ? 0 : -errno;
+}
+
 /* A pipe may be full for a while; -errno, without an error record. `held`: signals are, and one that ends the
  * process is -EINTR. */
 static int write_all(int fd, const struct bw_file_piece *piece, bool held)
@@ -61,11 +81,11 @@ static int write_all(int fd, const struct bw_file_piece *piece, bool held)
             return -EINTR;
         ssize_t put = write(fd, (const char *)piece->data + done,
                             rest_bytes < STRETCH_BYTES ? rest_bytes : STRETCH_BYTES);
-        struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        if (put < 0 && errno == EAGAIN && poll(&wait, 1, DRAIN_WAIT_MS) == 0)
+        int code = put < 0 ? errno : 0;
+        if (code == EAGAIN && bw_fd_wait(fd, POLLOUT, DRAIN_WAIT_MS) == 0)
             return -ETIMEDOUT;
-        if (put < 0 && errno != EINTR && errno != EAGAIN)
-            return -errno;
+        if (code && code != EINTR && code != EAGAIN)
+            return -code;
         done += put > 0 ? (uint64_t)put : 0;
     }
     return 0;
