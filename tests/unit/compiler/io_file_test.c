@@ -308,10 +308,14 @@ static void end_writer(int number, unsigned delay_us, bool unnamed)
         write_for_ever(&place, begun[1]);
     }
     close(begun[1]);
-    BW_EQ(read(begun[0], &byte, 1), 1);
+    ssize_t got;
+    do
+        got = read(begun[0], &byte, 1);
+    while (got < 0 && errno == EINTR);
+    BW_EQ(got, 1);
     usleep(delay_us);
     BW_EQ(kill(child, number), 0);
-    BW_EQ(waitpid(child, &end, 0), child);
+    BW_EQ(bw_test_wait(child, &end), child);
     close(begun[0]);
     BW_TRUE(WIFSIGNALED(end));
     BW_EQ(WTERMSIG(end), number);
@@ -355,7 +359,7 @@ static void a_handler_is_no_end(void)
     }
     int end = 0;
     struct stat status = {0};
-    BW_EQ(waitpid(child, &end, 0), child);
+    BW_EQ(bw_test_wait(child, &end), child);
     BW_EQ(end, 0);
     BW_EQ(entries(&place), 1);
     BW_EQ(stat(place.file, &status), 0);
