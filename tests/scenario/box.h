@@ -33,7 +33,7 @@ static inline bool box_open(struct box *box, struct bw_mock_config mock, uint64_
     struct bw_ctx_config config = {.size = sizeof config, .sys = box->sys, .wait_ns = wait_ns};
     ok = ok && BW_OK(bw_ctx_create(&config, &box->ctx, &box->err), &box->err);
     for (uint32_t i = 0; i < GPUS && ok; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "kfd+amd:%u", i);
         ok = BW_OK(bw_device_open(box->ctx, name, &box->devices[i], &box->err), &box->err) &&
              BW_OK(bw_buffer_create(box->devices[i], bytes, 0, &box->out[i], &box->err), &box->err) &&

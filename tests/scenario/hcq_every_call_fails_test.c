@@ -38,7 +38,7 @@ static int life_open(struct life *life)
     struct bw_ctx_config config = {.size = sizeof config, .sys = life->sys, .wait_ns = RIG_WAIT_NS};
     int rc = rig->ctx ? 0 : bw_ctx_create(&config, &rig->ctx, &rig->err);
     for (uint32_t i = 0; i < life->ring.count && !rc; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, WAY "+amd:%u", i);
         if (i == rig->device_count) {
             rc = bw_device_open(rig->ctx, name, &rig->devices[i], &rig->err);
