@@ -53,12 +53,12 @@ int bw_fd_wait(int fd, short events, int wait_ms);
  * does a signal that ends the process, and nothing beside it. Held back meanwhile: all signals, for
  * microseconds, or (on such a file system) for as long as a mebibyte takes. What exists and is no regular
  * file (a device, a pipe with a reader) is written to as it is, and so is what a descriptor of this process
- * is redirected to, named by it (/dev/stdout, /dev/fd/N): where it stands, since others write there. 0 or
- * -errno as the file system says; mode: of a new file, less the umask. This is the one way in which the
- * library and its program write files. */
+ * is redirected to, named by it (/dev/fd/N) or, of standard output and error, by any name: where it stands,
+ * since others write there. 0 or -errno as the file system says; mode: of a new file, less the umask. This is
+ * the one way in which the library and its program write files. */
 int bw_file_put(const char *path, uint32_t mode, const struct bw_file_piece *pieces, uint32_t piece_count);
 
-/* The descriptor that such a name means, where it is redirected to a regular file; else -1. */
+/* The descriptor that such a name means, where it is redirected to a regular file or a socket; else -1. */
 int bw_file_redirection(const char *path);
 
 /* bw_file_put, readable by all, with an error that names the path. */

@@ -219,7 +219,7 @@ static int put_named(const struct put *put)
 
 static int descriptor_of(const char *path)
 {
-    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"};
     uint64_t number;
     if (!strcmp(path, "/dev/stdout"))
         return STDOUT_FILENO;
@@ -233,11 +233,25 @@ static int descriptor_of(const char *path)
     return -1;
 }
 
+/* Standard output or error, whatever name of it path is: of another process's descriptor, of a link, the
+ * file's own. */
+static int stream_of(const char *path)
+{
+    struct stat file, stream;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (!stat(path, &file) && !fstat(fd, &stream) && file.st_dev == stream.st_dev &&
+            file.st_ino == stream.st_ino)
+            return fd;
+    return -1;
+}
+
 int bw_file_redirection(const char *path)
 {
     struct stat status;
     int fd = descriptor_of(path);
-    return fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) ? fd : -1;
+    if (fd < 0)
+        fd = stream_of(path);
+    return fd >= 0 && !fstat(fd, &status) && (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode)) ? fd : -1;
 }
 
 int bw_file_put(const char *path, uint32_t mode, const struct bw_file_piece *pieces, uint32_t piece_count)

@@ -291,6 +291,15 @@ static int64_t host_size(struct bw_sys *sys, int fd)
     return end >= 0 ? end : S_ISBLK(status.st_mode) ? -errno : -ESPIPE;
 }
 
+static int host_same_file(struct bw_sys *sys, int fd, int other_fd)
+{
+    struct stat status, other;
+    count_call(sys);
+    if (fstat(fd, &status) || fstat(other_fd, &other))
+        return -errno;
+    return status.st_dev == other.st_dev && status.st_ino == other.st_ino;
+}
+
 static int host_ring_open(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring)
 {
     count_call(sys);
@@ -321,6 +330,7 @@ static const struct bw_sys_ops host_ops = {
     .lock = host_lock,
     .pci_scan = host_pci_scan,
     .size = host_size,
+    .same_file = host_same_file,
     .ring_open = host_ring_open,
     .destroy = host_destroy,
 };

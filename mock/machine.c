@@ -322,7 +322,7 @@ static void machine_free(struct bw_mock *machine)
     bw_mock_pool_close(&machine->system);
     if (machine->memory_fd > 0)
         close(machine->memory_fd);
-    if (bw_mock_traces(machine))
+    if (bw_mock_traces(machine) && !machine->trace_shared)
         machine->host->ops->close(machine->host, atomic_load(&machine->trace_fd));
     if (machine->host)
         bw_sys_destroy(machine->host);

@@ -206,6 +206,7 @@ struct bw_mock {
     _Atomic uint32_t records;          /* there is one */
 
     _Atomic int trace_fd;    /* of the host; -1: no trace */
+    bool trace_shared;       /* standard output or error, which is not ours to close */
     struct bw_mock_drm *drm; /* rings that DRM clients share */
 
     pthread_mutex_t error_lock;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "mock/engine/queue.h"
@@ -17,17 +18,30 @@ enum {
     WORD_TEXT = 12,    /* " 0x12345678" */
 };
 
+/* Standard output or error where fd is what that is redirected to: lines appended by another descriptor would
+ * be overwritten by what goes on there. Else fd. */
+static int stream_of(struct bw_sys *host, int fd)
+{
+    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO && host->ops->same_file; stream++)
+        if (fd > STDERR_FILENO && host->ops->same_file(host, fd, stream) == 1)
+            return stream;
+    return fd;
+}
+
 int bw_mock_trace(struct bw_sys *sys, const char *path, struct bw_err *err)
 {
     struct bw_mock *machine = bw_mock_of(sys);
     int fd = machine->host->ops->open(machine->host, path, O_WRONLY | O_APPEND);
     if (fd < 0)
         return bw_fail(err, fd, "mock", "trace '%s'", path);
-    int none = -1;
-    if (!atomic_compare_exchange_strong(&machine->trace_fd, &none, fd)) {
+    int none = -1, stream = stream_of(machine->host, fd);
+    bool begun = atomic_compare_exchange_strong(&machine->trace_fd, &none, stream);
+    if (begun)
+        machine->trace_shared = stream != fd;
+    if (!begun || stream != fd)
         machine->host->ops->close(machine->host, fd);
+    if (!begun)
         return bw_fail(err, -EALREADY, "mock", "the machine is traced already");
-    }
     bw_mock_trace_line(machine, "machine: %u x %s", machine->gpu_count, machine->gpus[0].chip->arch);
     return 0;
 }

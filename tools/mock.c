@@ -38,16 +38,19 @@ static int check(const struct bw_device_name *gpu, char **faults, uint32_t fault
     return status == BW_TOOL_NO_DEVICE ? status : BW_TOOL_USAGE;
 }
 
-/* Begins the file anew: the machines append. */
+/* Begins the file: the machines append. */
 static int trace_begin(const char *path)
 {
     struct bw_err err = {0};
-    if (bw_file_redirection(path) >= 0)
+    int shared = bw_file_redirection(path);
+    if (shared > STDERR_FILENO)
         return bw_tool_usage("mock",
                              "--trace: a file of its own is needed, %s is redirected to one that others "
                              "write",
                              path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int anew =
+        shared < 0 ? O_TRUNC : 0; /* on standard output and error the trace stands among what is there */
+    int fd = open(path, O_WRONLY | O_CREAT | anew | O_CLOEXEC, 0666);
     if (fd >= 0) {
         close(fd);
         return setenv("BW_MOCK_TRACE", path, 1) ? BW_TOOL_FAILED : BW_TOOL_DONE;

@@ -120,6 +120,9 @@ struct bw_sys_ops {
     int (*pci_scan)(struct bw_sys *sys, int (*found)(void *user, const struct bw_pci_id *id), void *user);
     /* Bytes of a file or block device; -EISDIR, or -ESPIPE for what has no offsets. */
     int64_t (*size)(struct bw_sys *sys, int fd);
+    /* 1: both descriptors are of one file, pipe or device, however it was opened; 0: they are not. NULL: this
+     * machine cannot tell. */
+    int (*same_file)(struct bw_sys *sys, int fd, int other_fd);
     /* A ring for up to `entries` reads at once. NULL: this machine has none. */
     int (*ring_open)(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring);
     /* Only where the machine is a mock, else NULL: the queue of the KFD with that number, of the process that

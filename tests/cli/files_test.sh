@@ -39,9 +39,11 @@ check 1 'has more than 67108864 bytes \(EFBIG\)' decode <(yes 0xc0021000)
 check 1 'has more than 67108864 bytes' asm --arch gfx1100 <(yes s_nop) -o "$work/none.o"
 yes | check 1 'standard input has more than 67108864 bytes' decode -
 
-# Standard output by its name, redirected to a file that others write, too: nothing of theirs is lost.
-for output in "asm --arch gfx1100 $source_dir/tests/cli/kernels.s -o" "run $digits --device host:0 --profile"; do
-  for name in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
+# Standard output by whatever name, redirected to a file that others write, too: nothing of theirs is lost.
+ln -s /dev/stdout "$work/link"
+for output in "asm --arch gfx1100 $source_dir/tests/cli/kernels.s -o" "run $digits --device host:0 --profile" \
+  "bench all2all -b 64 -e 64 -n 1 --devices host:0,host:1 --plot"; do
+  for name in /dev/stdout /dev/fd/1 /proc/self/fd/1 /proc/thread-self/fd/1 /proc/$$/fd/1 "$work/link" "$work/shared"; do
     checks=$((checks + 1))
     last="bellwire $output $name, between others"
     # shellcheck disable=SC2086
@@ -50,10 +52,27 @@ for output in "asm --arch gfx1100 $source_dir/tests/cli/kernels.s -o" "run $digi
       complain "$last" "what others wrote, too" "$(head -c 300 "$work/shared" | tr -d '\0') $(cat "$work/.err")"
   done
 done
-"$bellwire" mock --trace /dev/stdout -- devices >"$work/shared" 2>"$work/.err"
-status=$?
-checks=$((checks + 1))
-[ $status = 2 ] && grep -q "a file of its own" "$work/.err" || complain 'mock --trace /dev/stdout >FILE' 'a refusal' "$(cat "$work/.err")"
+for name in /dev/stderr /proc/$$/fd/2 "$work/shared"; do
+  checks=$((checks + 1))
+  { echo before >&2; "$bellwire" bench all2all -b 64 -e 64 -n 1 --devices host:0,host:1 --plot "$name" >"$work/.out"; echo after >&2; } 2>"$work/shared"
+  [ "$(head -n 1 "$work/shared")" = before ] && [ "$(tail -n 1 "$work/shared")" = after ] && grep -q '</svg>' "$work/shared" &&
+    grep -q '^# rank  1' "$work/.out" || complain "bench all2all --plot $name" "a picture between others" "$(head -c 300 "$work/shared")"
+done
+
+# A trace there stands among what the command says, and both are whole.
+for name in /dev/stdout /proc/$$/fd/1 "$work/link" "$work/shared"; do
+  for how in "mock --trace $name -- run" "run"; do
+    checks=$((checks + 1))
+    # shellcheck disable=SC2086
+    { echo before; BW_MOCK_TRACE=$name "$bellwire" $how "$digits" --top 1; echo after; } >"$work/shared" 2>"$work/.err"
+    [ "$(head -n 1 "$work/shared")" = before ] && [ "$(tail -n 1 "$work/shared")" = after ] && grep -q '^output' "$work/shared" &&
+      grep -q ' gpu0 mec queue ' "$work/shared" && [ "$(grep -c '[0-9] machine: 1 x gfx1100$' "$work/shared")" = 1 ] ||
+      complain "$how, traced to $name" "the trace among the output" "$(head -c 500 "$work/shared") $(cat "$work/.err")"
+  done
+done
+exec 5>"$work/shared"
+check 2 'a file of its own' mock --trace /dev/fd/5 -- devices
+exec 5>&-
 
 # Pipes that bring what a file would.
 check 0 '' run "$models/relu.onnx" --device host:0 --input "x=$work/y.npy"
