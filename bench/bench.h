@@ -31,7 +31,8 @@ struct bw_bench_options {
     FILE *text;
 };
 
-/* 0 or -errno. The caller frees *document with cJSON_Delete. */
+/* 0 or -errno. The caller frees *document with cJSON_Delete; with -errno it is NULL, or holds what was
+ * measured before. */
 int bw_bench_launch(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_emulator(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);
 int bw_bench_all2all(const struct bw_bench_options *options, struct cJSON **document, struct bw_err *err);

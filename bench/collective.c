@@ -46,6 +46,7 @@ struct bench {
     double plain_gb_per_s, busbw_sum;
     uint32_t busbw_count;
     uint64_t wrong, last_bytes; /* last_bytes: the last size */
+    bool measured;              /* all sizes: what is said of them stands, whatever fails after that */
     cJSON *root, *rows;
 };
 
@@ -56,16 +57,6 @@ struct names {
 };
 
 /* ---- ranks ---- */
-
-static int type_find(const char *option, const char *name, size_t *found, struct bw_err *err)
-{
-    for (*found = 0; *found < BW_COUNT_OF(types); ++*found)
-        if (!strcmp(name, types[*found].name))
-            return 0;
-    bw_fail(err, -EINVAL, "bench", "%s: type '%s'", option, name);
-    bw_err_expected(err, "float, half, bfloat16, double, int8, uint8, int32, uint32, int64 or uint64");
-    return -EINVAL;
-}
 
 /* The number of a name among those that name_of gives. */
 static int name_find(const char *option, const char *name, const char *(*name_of)(uint32_t number),
@@ -79,9 +70,14 @@ static int name_find(const char *option, const char *name, const char *(*name_of
         bw_text_add(&known, "%s%s", *number ? ", " : "", at);
     }
     bw_fail(err, -EINVAL, "bench", "%s: '%s'", option, name);
-    bw_err_expected(err, "%s", bw_text_string(&known));
+    bw_err_hint(err, "there are: %s", bw_text_string(&known));
     bw_text_free(&known);
     return -EINVAL;
+}
+
+static const char *type_at(uint32_t number)
+{
+    return number < BW_COUNT_OF(types) ? types[number].name : NULL;
 }
 
 static const char *reduction_at(uint32_t number)
@@ -97,11 +93,10 @@ static const char *strategy_at(uint32_t number)
 static int words_take(struct bw_bench_group *group, const struct bw_bench_options *options,
                       struct bw_err *err)
 {
-    size_t type = 0, transport = 0;
-    uint32_t reduction = BW_REDUCE_SUM, strategy = BW_STRATEGY_AUTO;
-    int rc = options->type ? type_find("-d", options->type, &type, err) : 0;
+    uint32_t type = 0, transport = 0, reduction = BW_REDUCE_SUM, strategy = BW_STRATEGY_AUTO;
+    int rc = options->type ? name_find("-d", options->type, type_at, &type, err) : 0;
     if (!rc && options->transport)
-        rc = type_find("--transport", options->transport, &transport, err);
+        rc = name_find("--transport", options->transport, type_at, &transport, err);
     if (!rc && options->reduction)
         rc = name_find("-o", options->reduction, reduction_at, &reduction, err);
     if (!rc && options->strategy)
@@ -481,6 +476,7 @@ static int bench_run(struct bench *bench, struct bw_err *err)
     rc = sizes_run(bench, err);
     if (rc)
         return rc;
+    bench->measured = true;
     end_report(bench);
     moved_report(bench);
     rc = model_report(bench, err);
@@ -504,9 +500,9 @@ int bw_bench_collective_run(const struct bw_bench_options *options,
                           .root = cJSON_CreateObject()};
     int rc = bench_run(&bench, err);
     bench_close(&bench);
-    if (rc)
-        cJSON_Delete(bench.root);
-    else
+    if (bench.measured)
         *document = bench.root;
+    else
+        cJSON_Delete(bench.root);
     return rc;
 }

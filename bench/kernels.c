@@ -38,5 +38,6 @@ int bw_bench_kernel_load(struct bw_device *device, struct bw_bench_kernel *kerne
             bw_program_destroy(kernel->program);
         return rc;
     }
-    return bw_fail(err, -ENOTSUP, "bench", "no built-in kernel for %s", info->arch);
+    return bw_fail(err, -ENOTSUP, "bench", "no built-in kernel for %s%s%s", info->name,
+                   info->arch[0] ? ", " : "", info->arch);
 }

@@ -29,9 +29,9 @@ int bw_bench_profile(const struct bw_bench_group *group, const struct bw_bench_c
     if (!rc)
         rc = bw_tool_profile_take((const struct bw_profile *const *)profiles, REPLAYS, options->profile,
                                   &report, err);
-    if (!rc)
+    if (report)
         bw_tool_profile_json(report, document);
-    if (!rc && options->text)
+    if (report && options->text)
         bw_tool_profile_print(report, options->text, "# ");
     bw_profile_report_destroy(report);
     for (uint32_t i = 0; i < REPLAYS; i++)

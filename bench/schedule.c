@@ -17,6 +17,7 @@ enum {
     DEVICES_DEFAULT = 4,
     DEVICES_MAX = BW_HCQ_DEVICES_MAX,
     CALLS_DEFAULT = 100000, /* of the largest graph; the others have a tenth and a hundredth */
+    CALLS_MIN = 2,          /* of fewer nothing can be said */
     SIZES = 3,
     FACTOR = 10,
     REPEATS_DEFAULT = 3,
@@ -148,7 +149,8 @@ struct times {
     double add_ns, schedule_ns, link_ns; /* of one call */
 };
 
-/* Of this thread alone: nothing here waits for anybody, and other programs may have the processor meanwhile. */
+/* Of this thread alone: nothing here waits for anybody, and other programs may have the processor meanwhile.
+ */
 static uint64_t thread_ns(void)
 {
     struct timespec now = {0};
@@ -254,7 +256,7 @@ static int shape_measure(const struct bw_bench_options *options, const struct fi
     for (; divisor && !rc; divisor /= FACTOR) {
         struct times times = {0};
         uint32_t count = largest / divisor;
-        if (count < 2) /* of so few calls nothing can be said */
+        if (count < CALLS_MIN)
             continue;
         rc = graph_measure(field, shapes[shape].add, count, repeats, &times, err);
         if (!rc)
@@ -276,6 +278,8 @@ int bw_bench_schedule(const struct bw_bench_options *options, struct cJSON **doc
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
     if (name_count > DEVICES_MAX)
         return bw_fail(err, -EINVAL, "bench", "--devices: %u, at most %d", name_count, DEVICES_MAX);
+    if (largest < CALLS_MIN)
+        return bw_fail(err, -EINVAL, "bench", "--nodes %u: at least %d", largest, CALLS_MIN);
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "results");
     if (options->text)
         bw_print(options->text, "%-10s %7s %8s %10s %10s %10s %7s\n", "shape", "devices", "calls", "add ns",

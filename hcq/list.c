@@ -52,13 +52,13 @@ static void why_not(const struct list_state *state, const struct bw_iface_listin
         bw_err_format(&err, why, why_size);
 }
 
-static bool is_chosen(const struct list_state *state, const struct bw_device_name *name)
+/* Whether what no name stands for is the device `index` of that driver and interface. */
+static bool is_chosen(const struct list_state *state, const char *driver, const char *iface, uint32_t index)
 {
     const struct bw_device_name *chosen = &state->chosen;
-    bool iface = chosen->iface[0] ? !strcmp(chosen->iface, name->iface) : !strcmp(name->iface, "kfd");
-    uint32_t index = chosen->where == BW_NAME_INDEX ? chosen->index : 0;
-    return !strcmp(chosen->driver, name->driver) && iface && index == name->index &&
-           (!chosen->mock || !strcmp(chosen->arch, name->arch));
+    const char *chosen_iface = chosen->iface[0] || strcmp(chosen->driver, "amd") ? chosen->iface : "kfd";
+    uint32_t chosen_index = chosen->where == BW_NAME_INDEX ? chosen->index : 0;
+    return !strcmp(chosen->driver, driver) && !strcmp(chosen_iface, iface) && chosen_index == index;
 }
 
 static int list_gpu(void *user, const struct bw_iface_listing *found)
@@ -82,7 +82,8 @@ static int list_gpu(void *user, const struct bw_iface_listing *found)
     snprintf(info->iface, sizeof info->iface, "%s", name.iface);
     why_not(state, found, info->arch, listing.why, sizeof listing.why);
     listing.usable = !listing.why[0];
-    listing.chosen = is_chosen(state, &name);
+    listing.chosen = is_chosen(state, name.driver, name.iface, name.index) &&
+                     (!state->chosen.mock || !strcmp(state->chosen.arch, name.arch));
     info->vram_bytes = properties->vram_bytes;
     info->wave_size = properties->wave_size;
     info->compute_units = properties->simd_per_cu ? properties->simd_count / properties->simd_per_cu : 0;
@@ -94,7 +95,7 @@ static int list_gpu(void *user, const struct bw_iface_listing *found)
 static int list_unusable(struct list_state *state, const char *name, const char *driver, const char *iface,
                          const char *why)
 {
-    struct bw_device_listing listing = {.usable = false};
+    struct bw_device_listing listing = {.chosen = is_chosen(state, driver, iface, 0)};
     snprintf(listing.info.name, sizeof listing.info.name, "%s", name);
     snprintf(listing.info.driver, sizeof listing.info.driver, "%s", driver);
     snprintf(listing.info.iface, sizeof listing.info.iface, "%s", iface);
@@ -146,7 +147,7 @@ static int list_pci(void *user, const struct bw_pci_id *id)
 
 static void list_host(struct list_state *state, const char *name, const char *driver)
 {
-    struct bw_device_listing listing = {.usable = true};
+    struct bw_device_listing listing = {.usable = true, .chosen = is_chosen(state, driver, "", 0)};
     snprintf(listing.info.name, sizeof listing.info.name, "%s", name);
     snprintf(listing.info.driver, sizeof listing.info.driver, "%s", driver);
     snprintf(listing.info.arch, sizeof listing.info.arch, "x86_64");

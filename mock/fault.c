@@ -38,10 +38,16 @@ void bw_mock_faults_clear(struct bw_mock_faults *faults)
 
 enum { ERRNO_MAX = 4095 /* Linux, include/linux/err.h: MAX_ERRNO */ };
 
+/* A name or a number; 0: neither. */
 static int parse_errno(const char *text)
 {
-    if (strcasecmp(text, "ENOTSUP") == 0) /* whose number has another name, too */
-        return ENOTSUP;
+    static const struct {
+        const char *name;
+        int error;
+    } aliases[] = {{"ENOTSUP", ENOTSUP}, {"EWOULDBLOCK", EWOULDBLOCK}, {"EDEADLOCK", EDEADLOCK}};
+    for (size_t i = 0; i < BW_COUNT_OF(aliases); i++)
+        if (strcasecmp(text, aliases[i].name) == 0) /* strerrorname_np gives the other name of the number */
+            return aliases[i].error;
     for (int error = 1; error <= ERRNO_MAX; error++) {
         const char *name = strerrorname_np(error);
         if (name && strcasecmp(text, name) == 0)
@@ -102,7 +108,7 @@ static int refuse_site(const struct bw_mock_faults *faults, const char *name, st
     return -EINVAL;
 }
 
-static const struct {
+static const struct fault_action {
     const char *name, *shown;
     enum bw_mock_fault_action action;
     bool has_value;
@@ -112,25 +118,41 @@ static const struct {
     {"hang", "hang", BW_MOCK_FAULT_HANG, false},
 };
 
-static bool parse_action(char *text, struct bw_mock_fault *fault)
+/* The action that text names, its value if it has one cut off; NULL: none. */
+static const struct fault_action *find_action(char *text, char **value)
 {
-    char *value = strchr(text, '=');
-    if (value)
-        *value++ = 0;
-    for (size_t i = 0; i < BW_COUNT_OF(actions); i++) {
-        if (strcmp(text, actions[i].name) != 0 || actions[i].has_value != (value != NULL))
-            continue;
-        fault->action = actions[i].action;
-        uint64_t milliseconds = 0;
-        if (fault->action == BW_MOCK_FAULT_FAIL)
-            return (fault->error = parse_errno(value)) != 0;
-        if (fault->action == BW_MOCK_FAULT_DELAY &&
-            (bw_number_parse(value, &milliseconds) || milliseconds > DELAY_MS_MAX))
-            return false;
-        fault->delay_ns = milliseconds * 1000000;
-        return true;
+    *value = strchr(text, '=');
+    if (*value)
+        *(*value)++ = 0;
+    for (size_t i = 0; i < BW_COUNT_OF(actions); i++)
+        if (strcmp(text, actions[i].name) == 0 && actions[i].has_value == (*value != NULL))
+            return &actions[i];
+    return NULL;
+}
+
+static int parse_error(const char *value, struct bw_mock_fault *fault, struct bw_err *err)
+{
+    fault->error = parse_errno(value);
+    if (fault->error)
+        return 0;
+    bw_fail(err, -EINVAL, "mock", "fault: fail=\"%s\" is no errno", value);
+    bw_err_hint(err,
+                "a name of errno(3), such as EIO, ENOMEM, EAGAIN, EBUSY, EINVAL, ENODEV, EACCES, ENOSPC, "
+                "ETIME, or a number from 1 to %d",
+                ERRNO_MAX);
+    return -EINVAL;
+}
+
+static int parse_delay(const char *value, struct bw_mock_fault *fault, struct bw_err *err)
+{
+    uint64_t milliseconds = 0;
+    if (bw_number_parse(value, &milliseconds) || milliseconds > DELAY_MS_MAX) {
+        bw_fail(err, -EINVAL, "mock", "fault: delay=\"%s\" is no delay", value);
+        bw_err_hint(err, "milliseconds, from 0 to %d", DELAY_MS_MAX);
+        return -EINVAL;
     }
-    return false;
+    fault->delay_ns = milliseconds * 1000000;
+    return 0;
 }
 
 static bool parse_option(char *text, struct bw_mock_fault *fault)
@@ -210,13 +232,18 @@ static int parse(const struct bw_mock_faults *faults, char *text, struct bw_mock
     if (!site)
         return refuse_site(faults, text, err);
     memcpy(fault->site, site->name, sizeof fault->site);
-    char *rest = colon + 1, *part = strsep(&rest, ","), shown[48];
+    char *rest = colon + 1, *part = strsep(&rest, ","), *value, shown[48];
     snprintf(shown, sizeof shown, "%s", part);
-    if (!parse_action(part, fault))
+    const struct fault_action *action = find_action(part, &value);
+    if (!action)
         return refuse_action(site, shown, "is not an action, at site", err);
+    fault->action = action->action;
     if (!(site->actions >> fault->action & 1))
         return refuse_action(site, shown, "does not fit site", err);
-    return parse_options(faults, site, rest, fault, err);
+    int rc = fault->action == BW_MOCK_FAULT_FAIL    ? parse_error(value, fault, err)
+             : fault->action == BW_MOCK_FAULT_DELAY ? parse_delay(value, fault, err)
+                                                    : 0;
+    return rc ? rc : parse_options(faults, site, rest, fault, err);
 }
 
 int bw_mock_faults_add(struct bw_mock_faults *faults, const char *specification, struct bw_err *err)

@@ -161,9 +161,10 @@ static int bench_measure(size_t which, const struct bw_bench_options *options, b
 {
     cJSON *document = NULL;
     int rc = benches[which].run(options, &document, err);
-    if (!rc && cJSON_GetArraySize(cJSON_GetObjectItem(document, "results")) == 0)
+    bool measured = cJSON_GetArraySize(cJSON_GetObjectItem(document, "results")) > 0;
+    if (!rc && !measured)
         rc = bw_fail(err, -EINVAL, "bench", "%s: nothing was measured", benches[which].name);
-    if (!rc && json)
+    if (measured && json) /* also what was measured before a failure */
         bw_tool_print_json(document);
     else
         cJSON_Delete(document);
@@ -184,8 +185,10 @@ static int bench_run(size_t which, struct bw_bench_options *options, bool json)
     if (!rc)
         return BW_TOOL_DONE;
     int status = bw_tool_fail(&err);
-    return rc == -EINVAL && err.what[0] == '-' ? BW_TOOL_USAGE
-                                               : status; /* begins with the option it is about */
+    if (rc == -EINVAL && err.what[0] == '-') /* begins with the option it is about */
+        return BW_TOOL_USAGE;
+    /* A device that cannot do what is measured; what a collective does not do, no device would. */
+    return rc == -ENOTSUP && strcmp(err.subsystem, "collective") != 0 ? BW_TOOL_NO_DEVICE : status;
 }
 
 /* --devices, or BW_DEV; a bench that takes neither, or is given neither, has its own default. */

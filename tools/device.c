@@ -48,6 +48,13 @@ int bw_tool_device(struct bw_ctx *ctx, const char *option, struct bw_device **de
                                                                       : status;
     }
     const struct bw_device_info *info = bw_device_info(*device);
+    if (!info->arch[0]) { /* a disk */
+        bw_fail(&err, -ENODEV, "device", "%s executes nothing", info->name);
+        bw_err_hint(&err, "run on host:0, on a GPU or on a mock of one");
+        bw_device_close(*device);
+        *device = NULL;
+        return bw_tool_fail(&err);
+    }
     if (!option && !bw_ctx_config(ctx)->device && info->mock)
         bw_print(stderr, "bellwire: no GPU in this machine: using the mock %s\n", info->name);
     return BW_TOOL_DONE;

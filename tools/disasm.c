@@ -189,18 +189,19 @@ static int labels_take(struct listing *listing, const struct bw_amd_elf *elf, st
     return rc;
 }
 
-static int list_elf(struct listing *listing, const struct bw_amd_arch *arch, const uint8_t *file,
-                    uint64_t file_bytes, struct bw_err *err)
+static int list_elf(struct listing *listing, const char *arch, const uint8_t *file, uint64_t file_bytes,
+                    struct bw_err *err)
 {
     struct bw_arena arena = {0};
     struct bw_amd_elf elf;
     int rc = bw_amd_elf_open(&elf, &arena, file, file_bytes, err);
     const struct bw_amd_arch *built_for =
         rc ? NULL : bw_amd_arch_by_elf_machine(elf.flags & BW_AMD_ELF_FLAGS_MACHINE);
-    if (!rc && arch && built_for != arch) {
+    bool other = built_for ? strcmp(built_for->name, arch) != 0 : bw_amd_arch_find(arch) != NULL;
+    if (!rc && other) {
         rc = bw_fail(err, -EINVAL, "disasm", "this object is for another architecture (e_flags 0x%x)",
                      elf.flags);
-        bw_err_expected(err, "%s", arch->name);
+        bw_err_expected(err, "%s", arch);
         bw_err_observed(err, "%s", built_for ? built_for->name : "an unknown machine");
     }
     if (!rc)
@@ -220,12 +221,9 @@ static int arch_fail(const char *arch)
 {
     struct bw_err err = {0};
     struct bw_text text = {0};
-    uint32_t count;
-    const struct bw_amd_arch *table = bw_amd_arch_table(&count);
-    const struct bw_isa *isa;
-    for (uint32_t i = 0; i < count; i++)
-        if (bw_isa_find_decoder(table[i].name, &isa) == 0)
-            bw_text_add(&text, "%s%s", text.length ? ", " : "", table[i].name);
+    const char *known;
+    for (uint32_t i = 0; (known = bw_isa_decoder_at(i)); i++)
+        bw_text_add(&text, "%s%s", i ? ", " : "", known);
     bw_fail(&err, -ENOTSUP, "disasm", "architecture '%s'", arch);
     bw_err_hint(&err, "decoders exist for: %s", bw_text_string(&text));
     bw_text_free(&text);
@@ -264,7 +262,7 @@ int bw_tool_disasm(int argc, char **argv)
     }
     int rc = 0;
     if (file_bytes >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG))
-        rc = list_elf(&listing, bw_amd_arch_find(arch), file, file_bytes, &err);
+        rc = list_elf(&listing, arch, file, file_bytes, &err);
     else
         list_code(&listing, file, file_bytes, 0);
     free(file);

@@ -63,12 +63,22 @@ static int value_fail(const char *argument, const char *value, enum bw_dtype dty
                          bw_dtype_name(dtype), dtype == BW_BOOL ? ", which is 0 or 1" : "");
 }
 
+static int type_fail(const char *argument)
+{
+    struct bw_text known = {0};
+    for (enum bw_dtype dtype = BW_BOOL; dtype < BW_DTYPE_COUNT; dtype++)
+        bw_text_add(&known, "%s, ", bw_dtype_name(dtype));
+    int status = bw_tool_usage("launch", "--arg %s: unknown type; there are: %sbuf, lds", argument,
+                               bw_text_string(&known));
+    bw_text_free(&known);
+    return status;
+}
+
 static int parse_value(struct bw_launch_argument *argument, const char *text, const char *colon)
 {
     enum bw_dtype dtype = dtype_named(text, (size_t)(colon - text));
     if (dtype == BW_VOID)
-        return bw_tool_usage(
-            "launch", "--arg %s: unknown type; i8 to i64, u8 to u64, f16, bf16, f32, f64, buf, lds", text);
+        return type_fail(text);
     argument->value_bytes = bw_dtype_bytes(dtype);
     if (parse_bits(dtype, colon + 1, &argument->bits))
         return BW_TOOL_DONE;

@@ -15,12 +15,12 @@ int bw_tool_profile_take(const struct bw_profile *const *profiles, uint32_t coun
 {
     char *text = NULL;
     uint64_t size_bytes = 0;
-    int rc = bw_profile_trace(profiles, count, &text, &size_bytes, err);
+    int rc = bw_profile_report_make(profiles, count, report, err);
+    if (!rc)
+        rc = bw_profile_trace(profiles, count, &text, &size_bytes, err);
     const struct bw_file_piece piece = {text, size_bytes};
     if (!rc)
         rc = bw_file_write(path, &piece, 1, err);
-    if (!rc)
-        rc = bw_profile_report_make(profiles, count, report, err);
     free(text);
     return rc;
 }

@@ -8,7 +8,8 @@
 
 struct cJSON;
 
-/* Writes the trace to the file and makes the report, which needs the profiles as long as it lives. */
+/* Makes the report, which needs the profiles as long as it lives, and writes the trace to the file: the
+ * report is there also where the file cannot be written. */
 int bw_tool_profile_take(const struct bw_profile *const *profiles, uint32_t count, const char *path,
                          struct bw_profile_report **report, struct bw_err *err);
 /* Tables: kernels, queues, the longest gaps; nothing when there are no calls. prefix: of every line. */

@@ -169,11 +169,17 @@ static void outputs_free(struct bw_run *run)
         bw_value_free(&run->outputs[i]);
 }
 
-static int profile_take(struct bw_run *run, struct bw_err *err)
+/* The files of a run that went well. What cannot be written does not cost the report. */
+static int files_write(struct bw_run *run)
 {
+    struct bw_err err = {0};
     const struct bw_profile *const *profiles;
+    int rc = bw_run_outputs_write(run, &err), status = rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
+    if (!run->profile)
+        return status;
     uint32_t count = bw_model_profiles(run->model, &profiles);
-    return bw_tool_profile_take(profiles, count, run->profile, &run->profile_report, err);
+    rc = bw_tool_profile_take(profiles, count, run->profile, &run->profile_report, &err);
+    return rc ? bw_tool_fail(&err) : status;
 }
 
 static int execute(struct bw_run *run)
@@ -193,10 +199,10 @@ static int execute(struct bw_run *run)
     }
     bw_progress_end(progress);
     if (!rc)
-        rc = bw_run_outputs_write(run, &err);
-    if (!rc && run->profile)
-        rc = profile_take(run, &err);
-    return rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
+        return BW_TOOL_DONE;
+    int status = bw_tool_fail(&err);
+    /* No code is made for a device that executes nothing: none to run on. */
+    return rc == -ENOTSUP && !strcmp(err.subsystem, "llvm") ? BW_TOOL_NO_DEVICE : status;
 }
 
 static void finish(struct bw_run *run)
@@ -244,8 +250,10 @@ int bw_tool_run(int argc, char **argv)
     if (!status)
         status = execute(&run);
     if (!status) {
+        int written = files_write(&run);
         status = bw_run_expect(&run);
         bw_run_report(&run);
+        status = status ? status : written;
     }
     finish(&run);
     return status;

@@ -41,7 +41,13 @@ static int output_write(struct bw_run *run, uint32_t index, struct bw_err *err)
         free(run->files[index]);
         rc = bw_tool_npy_path(run->output, declared.name, suffix, &run->files[index], err);
     }
-    return rc ? rc : bw_npy_write(run->files[index], &run->outputs[index], err);
+    if (!rc)
+        rc = bw_npy_write(run->files[index], &run->outputs[index], err);
+    if (rc) { /* there is no such file */
+        free(run->files[index]);
+        run->files[index] = NULL;
+    }
+    return rc;
 }
 
 int bw_run_outputs_write(struct bw_run *run, struct bw_err *err)

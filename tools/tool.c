@@ -201,6 +201,11 @@ int bw_tool_fail(const struct bw_err *failure)
     case ETIMEDOUT:
     case EHWPOISON:
         return BW_TOOL_DEVICE_FAILED;
+    case ENOENT: /* of a disk: its name names no file */
+    case ENOTDIR:
+    case EISDIR:
+    case ESPIPE:
+        return err->device[0] && !strcmp(err->subsystem, "disk") ? BW_TOOL_NO_DEVICE : BW_TOOL_FAILED;
     case EIO: /* a file's EIO is the job's failure, a device's is the device's */
         return err->device[0] ? BW_TOOL_DEVICE_FAILED : BW_TOOL_FAILED;
     default:

@@ -163,6 +163,7 @@ int bw_disk_device_open(struct bw_ctx *ctx, const char *name, const char *path, 
     device->give_up_ns = wait_ns < GIVE_UP_NS ? wait_ns : GIVE_UP_NS;
     int rc = bw_disk_open(device->sys, path, &device->disk, err);
     if (rc) {
+        bw_err_device(err, name);
         free(device);
         return rc;
     }

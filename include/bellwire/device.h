@@ -2,7 +2,9 @@
  *
  * Names are [iface+]driver[:index][@arch[*count][,key=value]...]: "amd", "amd:1", "kfd+amd", "drm+amd",
  * "host:0", "null", "disk:PATH"; mocks "mockkfd+amd@gfx1100", "mockkfd+amd:1@gfx1100*2" (the second of two),
- * with the keys cu (compute units), vram, bar (sizes), xgmi and seed: "mockkfd+amd@gfx1100,cu=2,vram=1G".
+ * with the keys cu (compute units), vram, bar (sizes), xgmi (copy engines for links between GPUs), seed (of
+ * what undefined memory holds) and jitter (engines of random speed, of that seed):
+ * "mockkfd+amd@gfx1100,cu=2,vram=1G".
  * More: man page bellwire(1). */
 #ifndef BW_DEVICE_H
 #define BW_DEVICE_H

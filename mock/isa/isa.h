@@ -124,6 +124,8 @@ int bw_isa_find(const char *arch, const struct bw_isa **isa);
 
 /* Also those whose code is only decoded: "gfx1201". What is found is for bw_isa_disassemble. */
 int bw_isa_find_decoder(const char *arch, const struct bw_isa **isa);
+/* The names of all of them, one by one; NULL past the end. */
+const char *bw_isa_decoder_at(uint32_t index);
 
 /* Runs the dispatch to its end on the pool, on the calling thread and the workers. Blocks. One call at a time
  * per pool; the result says how it ended. Never crashes on what the machine code does. */

@@ -19,12 +19,18 @@ struct bw_isa {
     bool is_executed;
 };
 
+static const struct bw_isa known[] = {
+    {"gfx1100", &bw_gfx11, true}, {"gfx1101", &bw_gfx11, true},  {"gfx1102", &bw_gfx11, true},
+    {"gfx1103", &bw_gfx11, true}, {"gfx1200", &bw_gfx12, false}, {"gfx1201", &bw_gfx12, false},
+};
+
+const char *bw_isa_decoder_at(uint32_t index)
+{
+    return index < BW_COUNT_OF(known) ? known[index].arch : NULL;
+}
+
 int bw_isa_find_decoder(const char *arch, const struct bw_isa **isa)
 {
-    static const struct bw_isa known[] = {
-        {"gfx1100", &bw_gfx11, true}, {"gfx1101", &bw_gfx11, true},  {"gfx1102", &bw_gfx11, true},
-        {"gfx1103", &bw_gfx11, true}, {"gfx1200", &bw_gfx12, false}, {"gfx1201", &bw_gfx12, false},
-    };
     for (size_t i = 0; i < BW_COUNT_OF(known); i++) {
         if (strcmp(known[i].arch, arch) == 0) {
             *isa = &known[i];

@@ -34,4 +34,15 @@ for arch in gfx1 gfx999 GFX1100 '' 'gfx1100 '; do
   check 2 "architecture '$arch'.*exist for: .*gfx1100" disasm --arch "$arch" "$work/k.s"
 done
 check 2 "architecture 'gfx942'.*exist for: .*gfx1100" disasm --arch gfx942 "$work/k.s"
+# The manual and the error name the same decoders, and each of them there is.
+decoders=$(sed -n 's/.*decoders exist for: //p' <<<"$err")
+grep -qxF "$decoders." "$source_dir/docs/man/bellwire-disasm.1" || complain "$last" "the list of the manual" "$decoders"
+"$bellwire" asm --arch gfx1100 "$work/k.s" -o "$work/k.o"
+for arch in ${decoders//,/}; do
+  case $arch in
+    gfx1100) check 0 '' disasm --arch $arch "$work/k.o" ;;
+    *) check 1 "another architecture.*expected $arch, observed gfx1100" disasm --arch $arch "$work/k.o" ;;
+  esac
+done
+[ "$(wc -w <<<"$decoders")" -ge 6 ] || complain "$last" "six decoders" "$decoders"
 finish

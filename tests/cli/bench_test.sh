@@ -50,6 +50,9 @@ for growth in $(grep -oE '"growth": *[0-9.]+' <<<"$out" | grep -oE '[0-9.]+$'); 
   checks=$((checks + 1))
   [ "${growth%.*}" -lt 6 ] || complain "$last" 'growth below 6' "$growth"
 done
+check 2 '--nodes 1: at least 2' bench schedule --nodes 1
+[ -z "$out" ] || complain "$last" 'no table' "$out"
+check 0 '' bench schedule --nodes 2 --repeats 1
 check 2 "no bench named 'nothing'; there are: launch, copy, " bench nothing
 check 2 'a name is needed; there are: launch, copy, ' bench
 check 0 '' bench copy -b 128M --repeats 1 # more than the default end
@@ -95,8 +98,14 @@ check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*3,cu=2,vram=64M' -b 1000
 says '"count": *33333'
 checks=$((checks + 1))
 [ "$(grep -c '<rect' "$work/pairs.svg")" = 10 ] && [ "$(tail -n 1 "$work/pairs.svg")" = '</svg>' ] || complain "$last" 'a picture of 9 cells' "$(cat "$work/pairs.svg")"
-check 2 "type 'string'.*bfloat16" bench all2all -d string
+check 2 "-d: 'string' .*there are: float, half, bfloat16, .*, int64, uint64$" bench all2all -d string
+check 2 "--transport: 'float16' .*there are: float, half, .*, uint64$" bench allreduce --transport float16
 check 1 'no/where' bench all2all -b 64 -e 64 -n 1 --plot "$work/no/where.svg"
+says '^# Average bus bandwidth' # what was measured is not lost
+check 1 'no/where' bench all2all -b 64 -e 64 -n 1 --json --profile "$work/no/where"
+is_json
+says '"profile": *\{'
+says '"matrix_gb_per_s"'
 check 2 'from 1 to' bench all2all -n 0
 # The schedule, timed on a model: presets by name and by what fits, files, and what is none.
 boxes='mockkfd+amd@gfx1100*8,cu=2,vram=256M'

@@ -40,6 +40,23 @@ export BW_DEV=$dev
 BW_DEV=mockkfd+amd@gfx999 check 0 '' devices
 says 'gfx999 .*not usable: .*not modelled'
 
+# BW_DEV that names nothing is told, and what there is listed.
+for name in tpu rm+nv amd:63 'host:0,tpu' mockkfd+amd; do
+  BW_DEV=$name check 3 "BW_DEV: .*${name/+/\\+}" devices
+  says '^host:0 '
+  BW_DEV=$name check 3 "BW_DEV: .*${name/+/\\+}" devices --json
+  is_json
+done
+for name in host:3 host:0,host:1 amd "disk:$source_dir/README.md"; do
+  BW_DEV=$name check 0 '' devices
+done
+for name in host:0 null mockdrm+amd:1@gfx1100*2; do
+  BW_DEV=$name check 0 '' devices
+  says "^${name//[+*]/.} .*, default$"
+  checks=$((checks + 1))
+  [ "$(grep -c ', default$' <<<"$out")" = 1 ] || complain "$last, BW_DEV=$name" 'one default' "$out"
+done
+
 digits=$source_dir/samples/digits/digits.onnx
 for name in tpu 'amd:' mockkfd+amd mockkfd+amd@gfx999 mockkfd+amd@gfx9999 mockkfd+amd@gfx942 \
   mockkfd+amd@gfx1201 'mockkfd+amd@gfx942*8' mockkfd+amd:2@gfx1100*2 mockkfd+amd@gfx1100,cu=none kgsl+qcom; do
@@ -54,9 +71,19 @@ check 3 'amdgpu.*there are: |GPU index 63|there are: ' run "$digits" --device am
 digits=$source_dir/samples/digits/digits.onnx
 check 3 "'amd:0000:83:00.0': .*no device by its PCI address.*there are: host:0" run "$digits" --device amd:0000:83:00.0
 check 3 "'rm\+nv': this version has no driver nv for interface rm.*there are" run "$digits" --device rm+nv
-check 1 'disk: /none/x .*ENOENT' run "$digits" --device disk:/none/x
-check 1 'disk: /: expected a file.*EISDIR' run "$digits" --device disk:/
-check 1 'it executes nothing: run on host:0' run "$digits" --device "disk:$digits"
+# A disk is the device of a file: without one there is none. Nor is what executes nothing a device to run on.
+for use in "run $digits --device" 'bench copy --devices' 'bench gemm --devices' 'bench all2all --devices'; do
+  # shellcheck disable=SC2086
+  check 3 'disk disk:/none/x: .*ENOENT' $use disk:/none/x
+  # shellcheck disable=SC2086
+  check 3 'disk disk:/: .*expected a file.*EISDIR' $use disk:/
+  # shellcheck disable=SC2086
+  check 3 'EOPNOTSUPP|executes nothing' $use "disk:$digits"
+done
+check 3 'executes nothing.*run on host:0' run "$digits" --device "disk:$digits"
+check 3 'it executes nothing: run on host:0' run "$digits" --device null
+check 3 'it executes nothing: run on host:0' bench gemm --devices null
+check 3 'no built-in kernel for disk:' bench launch --devices "disk:$digits"
 for devices in host:0,mockkfd+amd@gfx1100 host:0,host:1,host:2; do
   check 2 'names several devices' run "$digits" --device "$devices"
   BW_DEV=$devices check 2 'names several devices' run "$digits"

@@ -64,6 +64,16 @@ check 2 'cu' mock --gpu gfx1100,cu=0 -- devices
 check 2 'fault "mec"' mock --fault mec -- devices
 check 0 '' mock --fault ioctl.WAIT_EVENTS:fail=ETIME,nth=100000 --fault ioctl.SVM:fail=ENOTSUP -- run "$digits"
 check 2 'explode' mock --fault mec:explode -- devices
+for error in EWOULDBLOCK EDEADLOCK ENOTSUP EAGAIN ewouldblock 11; do
+  check 0 '' mock --fault ioctl.WAIT_EVENTS:fail=$error,nth=100000 -- devices
+done
+check 1 'EAGAIN' mock --fault ioctl.CREATE_QUEUE:fail=EWOULDBLOCK -- env BW_WAIT_MS=500 "$bellwire" run "$digits"
+for error in EFOO 0 4096 '' -5; do
+  check 2 "fail=.$error. is no errno.*such as EIO, ENOMEM.*from 1 to 4095" mock --fault mec:fail=$error -- devices
+done
+check 2 'delay="1s" is no delay.*milliseconds, from 0 to 86400000' mock --fault mec:delay=1s -- devices
+check 0 '' mock --gpu gfx1100,seed=7,jitter=3 -- sh -c 'echo "$BW_DEV"'
+says '^mockkfd\+amd@gfx1100,seed=7,jitter=3$'
 check 2 'no site "sdma7".*sites: .*sdma0, sdma1, ioctl.NAME' mock --fault sdma7:hang -- devices
 check 2 'no site "psp"' mock --fault psp:fail=EIO -- run "$digits"
 check 2 'no site "ioctl.NOSUCH".*ioctls: .*CREATE_QUEUE' mock --fault ioctl.NOSUCH:fail=EIO -- run "$digits"

@@ -62,6 +62,7 @@ mkdir "$work/out"
 ln -s /dev/full "$work/out/y.npy"
 # shellcheck disable=SC2086
 check 1 'out/y\.npy cannot be written \(ENOSPC\)' $relu --output "$work/out"
+says '^output y f32\[2,3\]: ' # what the run gave is told, of no file
 mkfifo "$work/fifo"
 # shellcheck disable=SC2086
 check 1 'fifo cannot be written \(ENXIO\)' $relu --profile "$work/fifo" # nobody reads it

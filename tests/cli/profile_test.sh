@@ -57,6 +57,13 @@ says '"profile": *\{'
 traced ' 3 replays, .* 3 processes'
 check 1 'none/trace' bench all2all -b 64 -e 64 -n 1 --profile "$work/none/trace"
 check 2 'gemm has no --profile' bench gemm --profile "$work/trace"
+# A trace that cannot be written does not cost what was said of the run.
+check 1 'none/trace' run "$digits" --device host:0 --top 1 --profile "$work/none/trace"
+says '^output .*f32'
+says '  compute queue 0, host:0$'
+check 1 'none/trace' run "$digits" --device host:0 --json --profile "$work/none/trace"
+is_json
+says '"profile": *\{'
 
 # Without a device nothing is stamped; without --profile nothing is said.
 check 2 'evaluator runs on no device: not with --profile' run "$digits" --evaluator --profile "$work/trace"

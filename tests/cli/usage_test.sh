@@ -29,7 +29,7 @@ check 2 'not X,Y,Z' launch x.o --grid 0 --block 1
 check 2 'not X,Y,Z' launch x.o --grid 1,2,3,4 --block 1
 check 2 'not of type i8' launch x.o --grid 1 --block 1 --arg i8:200
 check 2 'not of type u32' launch x.o --grid 1 --block 1 --arg u32:-1
-check 2 'unknown type' launch x.o --grid 1 --block 1 --arg half:1
+check 2 'unknown type; there are: bool, i8, u8, .* f64, buf, lds;' launch x.o --grid 1 --block 1 --arg half:1
 check 2 'expected TYPE:VALUE' launch x.o --grid 1 --block 1 --arg 7
 check 2 'no bytes' launch x.o --grid 1 --block 1 --arg buf:0
 check 2 "'pm5' is not one of" decode --kind pm5
