@@ -5,24 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/collective.h"
+#include "bench/walk.h"
 #include "tools/print.h"
 
 #define MEMORY_NAME "memory" /* the caller's own */
 
 enum {
-    DEVICES_MAX = 16,
     REPEATS_DEFAULT = 5, /* the median of which is told */
-    FACTOR_DEFAULT = 4,
     BYTES_MIN_DEFAULT = 64 << 10,
     BYTES_MAX_DEFAULT = 64 << 20,
 };
 
 struct bench {
     struct bw_ctx *ctx;
-    struct bw_device *devices[DEVICES_MAX];
-    uint32_t device_count, repeats;
-    uint64_t bytes_max;
+    struct bw_bench_devices devices;
+    struct bw_bench_sizes sizes;
+    uint32_t repeats;
     char *memory[2];
     cJSON *rows;
     FILE *text;
@@ -37,7 +36,6 @@ struct route {
 static int route_run(const struct bench *bench, const struct route *route, uint64_t size_bytes,
                      struct bw_err *err)
 {
-    uint64_t ticket;
     if (!route->source && !route->target) {
         memcpy(bench->memory[0], bench->memory[1], size_bytes);
         return 0;
@@ -46,14 +44,7 @@ static int route_run(const struct bench *bench, const struct route *route, uint6
         return bw_buffer_write(route->target, 0, bench->memory[1], size_bytes, err);
     if (!route->target)
         return bw_buffer_read(route->source, 0, bench->memory[0], size_bytes, err);
-    int rc = bw_linked_graph_replay(route->linked, NULL, &ticket, err);
-    return rc ? rc : bw_linked_graph_wait(route->linked, ticket, err);
-}
-
-static int compare_double(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
+    return bw_bench_replay_once(route->linked, err);
 }
 
 /* Median of the repeats after one run to warm up, in GB/s. */
@@ -69,26 +60,10 @@ static int route_measure(const struct bench *bench, const struct route *route, u
         uint64_t begin_ns = sys->ops->clock_ns(sys);
         rc = route_run(bench, route, size_bytes, err);
         uint64_t elapsed_ns = sys->ops->clock_ns(sys) - begin_ns;
-        rates[i] = (double)size_bytes / (double)(elapsed_ns ? elapsed_ns : 1); /* bytes per ns are GB/s */
+        rates[i] = bw_bench_rate(size_bytes, elapsed_ns);
     }
-    qsort(rates, bench->repeats, sizeof *rates, compare_double);
-    *gb_per_s = rates[bench->repeats / 2];
+    *gb_per_s = bw_bench_median(rates, bench->repeats);
     free(rates);
-    return rc;
-}
-
-static int route_link(const struct bench *bench, struct route *route, struct bw_device *device,
-                      uint64_t size_bytes, struct bw_err *err)
-{
-    struct bw_graph *graph;
-    struct bw_range target = {route->target, 0, 0, size_bytes}, source = {route->source, 0, 0, size_bytes};
-    int rc = bw_graph_create(bench->ctx, &graph, err);
-    if (rc)
-        return rc;
-    rc = bw_graph_copy(graph, device, target, source, err);
-    if (!rc)
-        rc = bw_graph_link(graph, NULL, &route->linked, err);
-    bw_graph_destroy(graph);
     return rc;
 }
 
@@ -121,7 +96,7 @@ static int pair_run(const struct bench *bench, struct bw_device *from, struct bw
     if (!rc && to)
         rc = bw_buffer_create(to, size_bytes, BW_BUFFER_DEVICE, &route.target, err);
     if (!rc && from && to)
-        rc = route_link(bench, &route, from, size_bytes, err);
+        rc = bw_bench_copy_link(bench->ctx, from, route.target, route.source, size_bytes, &route.linked, err);
     if (!rc)
         rc = route_measure(bench, &route, size_bytes, &gb_per_s, err);
     if (!rc)
@@ -134,43 +109,32 @@ static int pair_run(const struct bench *bench, struct bw_device *from, struct bw
 
 static int size_run(const struct bench *bench, uint64_t size_bytes, struct bw_err *err)
 {
+    const struct bw_bench_devices *devices = &bench->devices;
     int rc = 0;
-    for (uint32_t i = 0; i < bench->device_count && !rc; i++) {
-        rc = pair_run(bench, NULL, bench->devices[i], size_bytes, err);
+    for (uint32_t i = 0; i < devices->count && !rc; i++) {
+        rc = pair_run(bench, NULL, devices->at[i], size_bytes, err);
         if (!rc)
-            rc = pair_run(bench, bench->devices[i], NULL, size_bytes, err);
-        for (uint32_t k = 0; k < bench->device_count && !rc; k++)
-            rc = pair_run(bench, bench->devices[i], bench->devices[k], size_bytes, err);
+            rc = pair_run(bench, devices->at[i], NULL, size_bytes, err);
+        for (uint32_t k = 0; k < devices->count && !rc; k++)
+            rc = pair_run(bench, devices->at[i], devices->at[k], size_bytes, err);
     }
     return rc;
 }
 
-static int bench_open(struct bench *bench, const struct bw_bench_options *options, struct bw_err *err)
+static int memory_make(struct bench *bench, struct bw_err *err)
 {
-    static const char *const names_default[] = {"host:0"};
-    const char *const *names = options->device_count ? options->devices : names_default;
-    uint32_t name_count = options->device_count ? options->device_count : 1;
-    if (name_count > DEVICES_MAX)
-        return bw_fail(err, -E2BIG, "bench", "%u devices, at most %d", name_count, DEVICES_MAX);
     for (int i = 0; i < 2; i++) {
-        bench->memory[i] = malloc(bench->bytes_max);
+        bench->memory[i] = malloc(bench->sizes.most);
         if (!bench->memory[i])
-            return bw_fail(err, -ENOMEM, "bench", "%llu bytes", (unsigned long long)bench->bytes_max);
-        memset(bench->memory[i], 1 + i, bench->bytes_max);
-    }
-    for (uint32_t i = 0; i < name_count; i++) {
-        int rc = bw_device_open(bench->ctx, names[i], &bench->devices[i], err);
-        if (rc)
-            return rc;
-        bench->device_count++;
+            return bw_fail(err, -ENOMEM, "bench", "%llu bytes", (unsigned long long)bench->sizes.most);
+        memset(bench->memory[i], 1 + i, bench->sizes.most);
     }
     return 0;
 }
 
 static void bench_close(struct bench *bench)
 {
-    for (uint32_t i = 0; i < bench->device_count; i++)
-        bw_device_close(bench->devices[i]);
+    bw_bench_devices_close(&bench->devices);
     free(bench->memory[0]);
     free(bench->memory[1]);
 }
@@ -180,24 +144,21 @@ int bw_bench_copy(const struct bw_bench_options *options, struct cJSON **documen
     cJSON *root = cJSON_CreateObject();
     struct bench bench = {.ctx = options->ctx,
                           .repeats = options->repeats ? options->repeats : REPEATS_DEFAULT,
-                          .bytes_max = options->bytes_max                       ? options->bytes_max
-                                       : options->bytes_min > BYTES_MAX_DEFAULT ? options->bytes_min
-                                                                                : BYTES_MAX_DEFAULT,
+                          .sizes = bw_bench_sizes(options, BYTES_MIN_DEFAULT, BYTES_MAX_DEFAULT),
                           .rows = cJSON_AddArrayToObject(root, "results"),
                           .text = options->text};
-    uint64_t size_bytes = options->bytes_min ? options->bytes_min : BYTES_MIN_DEFAULT;
-    if (!options->bytes_min && size_bytes > bench.bytes_max)
-        size_bytes = bench.bytes_max; /* an end below the default's beginning */
-    uint64_t factor = options->factor > 1 ? options->factor : FACTOR_DEFAULT;
+    uint64_t size_bytes = 0;
     struct route plain = {0};
     double memcpy_gb_per_s = 0;
-    int rc = bench_open(&bench, options, err);
+    int rc = memory_make(&bench, err);
+    if (!rc)
+        rc = bw_bench_devices_open(options, "host:0", &bench.devices, err);
     if (!rc && bench.text)
         bw_print(bench.text, "%-26s %-26s %12s %9s\n", "from", "to", "bytes", "GB/s");
-    for (; size_bytes <= bench.bytes_max && !rc; size_bytes *= factor)
+    while (!rc && bw_bench_size_next(&bench.sizes, &size_bytes))
         rc = size_run(&bench, size_bytes, err);
     if (!rc)
-        rc = route_measure(&bench, &plain, bench.bytes_max, &memcpy_gb_per_s, err);
+        rc = route_measure(&bench, &plain, bench.sizes.most, &memcpy_gb_per_s, err);
     bench_close(&bench);
     if (rc) {
         cJSON_Delete(root);

@@ -11,15 +11,13 @@
 
 #include "base/bits.h"
 #include "base/rng.h"
-#include "bench/bench.h"
 #include "bench/collective.h"
+#include "bench/walk.h"
 #include "drivers/disk/disk.h"
 #include "tools/print.h"
 
 enum {
-    DEVICES_MAX = 16,
-    REPEATS_DEFAULT = 5, /* the median of which is told */
-    FACTOR_DEFAULT = 4,
+    REPEATS_DEFAULT = 5,         /* the median of which is told */
     BYTES_MIN_DEFAULT = 4 << 20, /* one slot of staging memory */
     BYTES_MAX_DEFAULT = 256 << 20,
     WRITE_BYTES = 1 << 20, /* at once; a multiple of 8 */
@@ -27,9 +25,10 @@ enum {
 
 struct bench {
     struct bw_ctx *ctx;
-    struct bw_device *disk, *devices[DEVICES_MAX];
-    uint32_t device_count, repeats;
-    uint64_t bytes_max;
+    struct bw_device *disk;
+    struct bw_bench_devices devices;
+    struct bw_bench_sizes sizes;
+    uint32_t repeats;
     int fd;
     cJSON *rows;
     FILE *text;
@@ -44,21 +43,6 @@ struct step {
 
 enum { STEPS = 3 }; /* file, copy, both */
 
-static int step_link(const struct bench *bench, struct step *step, struct bw_buffer *target,
-                     struct bw_buffer *source, uint64_t size_bytes, struct bw_err *err)
-{
-    struct bw_graph *graph;
-    struct bw_range to = {target, 0, 0, size_bytes}, from = {source, 0, 0, size_bytes};
-    int rc = bw_graph_create(bench->ctx, &graph, err);
-    if (rc)
-        return rc;
-    rc = bw_graph_copy(graph, bw_buffer_device(target), to, from, err);
-    if (!rc)
-        rc = bw_graph_link(graph, NULL, &step->linked, err);
-    bw_graph_destroy(graph);
-    return rc;
-}
-
 static int step_run(const struct bench *bench, struct step *step, uint32_t repeat, uint64_t size_bytes,
                     struct bw_err *err)
 {
@@ -67,7 +51,7 @@ static int step_run(const struct bench *bench, struct step *step, uint32_t repea
     uint64_t begin_ns = sys->ops->clock_ns(sys);
     int rc = bw_bench_replay_once(step->linked, err);
     uint64_t elapsed_ns = sys->ops->clock_ns(sys) - begin_ns;
-    step->rates[repeat] = (double)size_bytes / (double)(elapsed_ns ? elapsed_ns : 1); /* bytes per ns: GB/s */
+    step->rates[repeat] = bw_bench_rate(size_bytes, elapsed_ns);
     return rc;
 }
 
@@ -148,7 +132,8 @@ static int steps_make(const struct bench *bench, struct step steps[STEPS], struc
     int rc = 0;
     for (int i = 0; i < STEPS && !rc; i++) {
         steps[i].rates = calloc(bench->repeats, sizeof *steps[i].rates);
-        rc = steps[i].rates ? step_link(bench, &steps[i], ends[i][0], ends[i][1], size_bytes, err)
+        rc = steps[i].rates ? bw_bench_copy_link(bench->ctx, bw_buffer_device(ends[i][0]), ends[i][0],
+                                                 ends[i][1], size_bytes, &steps[i].linked, err)
                             : bw_fail(err, -ENOMEM, "bench", "%u rates", bench->repeats);
     }
     return rc;
@@ -185,12 +170,21 @@ static int size_run(const struct bench *bench, struct bw_device *device, uint64_
     return rc;
 }
 
+/* Room for the file before anything is written: what does not fit is refused at once, and fills no disk. */
+static int file_reserve(const struct bench *bench)
+{
+    if (bench->sizes.most > INT64_MAX)
+        return -EFBIG;
+    int code = fallocate(bench->fd, 0, 0, (off_t)bench->sizes.most) ? errno : 0;
+    return code == EOPNOTSUPP || code == EINTR ? 0 : -code; /* then it grows as it is written */
+}
+
 static int file_fill(const struct bench *bench, struct bw_err *err)
 {
     uint64_t *words = malloc(WRITE_BYTES);
-    int rc = words ? 0 : -ENOMEM;
-    for (uint64_t at = 0; at < bench->bytes_max && !rc;) {
-        uint64_t part = bench->bytes_max - at < WRITE_BYTES ? bench->bytes_max - at : WRITE_BYTES;
+    int rc = words ? file_reserve(bench) : -ENOMEM;
+    for (uint64_t at = 0; at < bench->sizes.most && !rc;) {
+        uint64_t part = bench->sizes.most - at < WRITE_BYTES ? bench->sizes.most - at : WRITE_BYTES;
         for (uint64_t i = 0; i < WRITE_BYTES / sizeof *words; i++)
             words[i] = word_at(at + i * sizeof *words);
         for (uint64_t done = 0; done < part && !rc;) {
@@ -204,7 +198,7 @@ static int file_fill(const struct bench *bench, struct bw_err *err)
     if (!rc && fsync(bench->fd)) /* pages that are not on the disk yet are not dropped */
         rc = -errno;
     return rc ? bw_fail(err, rc, "bench", "a file of %llu bytes in $TMPDIR",
-                        (unsigned long long)bench->bytes_max)
+                        (unsigned long long)bench->sizes.most)
               : 0;
 }
 
@@ -224,44 +218,26 @@ static int file_make(struct bench *bench, struct bw_err *err)
     return rc ? rc : bw_device_open(bench->ctx, name, &bench->disk, err);
 }
 
-static int devices_open(struct bench *bench, const struct bw_bench_options *options, struct bw_err *err)
-{
-    uint32_t count = options->device_count ? options->device_count : 1;
-    if (count > DEVICES_MAX)
-        return bw_fail(err, -E2BIG, "bench", "%u devices, at most %d", count, DEVICES_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        const char *name = options->device_count ? options->devices[i] : NULL; /* the first GPU, or a mock */
-        int rc = bw_device_open(bench->ctx, name, &bench->devices[i], err);
-        if (rc)
-            return rc;
-        bench->device_count++;
-    }
-    return 0;
-}
-
 static void bench_close(struct bench *bench)
 {
-    for (uint32_t i = 0; i < bench->device_count; i++)
-        bw_device_close(bench->devices[i]);
+    bw_bench_devices_close(&bench->devices);
     bw_device_close(bench->disk);
     if (bench->fd >= 0)
         close(bench->fd);
 }
 
-static int bench_walk(const struct bench *bench, uint64_t size_bytes, uint32_t factor, struct bw_err *err)
+static int bench_walk(const struct bench *bench, struct bw_err *err)
 {
+    uint64_t size_bytes = 0;
     int rc = 0;
     if (bench->text) {
         bw_print(bench->text, "# read by %s\n", manner_of(bench).ring);
         bw_print(bench->text, "%-26s %12s %9s %9s %9s %6s %6s\n", "device", "bytes", "file", "copy",
                  "both GB/s", "share", "direct");
     }
-    for (; size_bytes <= bench->bytes_max && !rc; size_bytes *= factor) {
-        for (uint32_t i = 0; i < bench->device_count && !rc; i++)
-            rc = size_run(bench, bench->devices[i], size_bytes, err);
-        if (size_bytes > UINT64_MAX / factor)
-            break;
-    }
+    while (!rc && bw_bench_size_next(&bench->sizes, &size_bytes))
+        for (uint32_t i = 0; i < bench->devices.count && !rc; i++)
+            rc = size_run(bench, bench->devices.at[i], size_bytes, err);
     return rc;
 }
 
@@ -271,19 +247,15 @@ int bw_bench_disk(const struct bw_bench_options *options, struct cJSON **documen
     struct bench bench = {.ctx = options->ctx,
                           .fd = -1,
                           .repeats = options->repeats ? options->repeats : REPEATS_DEFAULT,
-                          .bytes_max = options->bytes_max                       ? options->bytes_max
-                                       : options->bytes_min > BYTES_MAX_DEFAULT ? options->bytes_min
-                                                                                : BYTES_MAX_DEFAULT,
+                          .sizes = bw_bench_sizes(options, BYTES_MIN_DEFAULT, BYTES_MAX_DEFAULT),
                           .rows = cJSON_AddArrayToObject(root, "results"),
                           .text = options->text};
-    uint64_t size_bytes = options->bytes_min ? options->bytes_min : BYTES_MIN_DEFAULT;
-    if (!options->bytes_min && size_bytes > bench.bytes_max)
-        size_bytes = bench.bytes_max; /* an end below the default's beginning */
-    int rc = devices_open(&bench, options, err);
+    int rc =
+        bw_bench_devices_open(options, NULL, &bench.devices, err); /* by default the first GPU, or a mock */
     if (!rc)
         rc = file_make(&bench, err);
     if (!rc)
-        rc = bench_walk(&bench, size_bytes, options->factor > 1 ? options->factor : FACTOR_DEFAULT, err);
+        rc = bench_walk(&bench, err);
     if (!rc)
         cJSON_AddStringToObject(root, "ring", manner_of(&bench).ring);
     bench_close(&bench);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "bench/collective.h"
+#include "bench/walk.h"
 #include "compiler/io.h"
 #include "tools/print.h"
 
@@ -15,28 +16,13 @@ enum {
     TITLE = 48,
 };
 
-static int pair_link(const struct bw_bench_group *group, uint32_t from, uint32_t to, uint64_t size_bytes,
-                     struct bw_linked_graph **linked, struct bw_err *err)
-{
-    struct bw_range target = {group->receive[to], 0, 0, size_bytes},
-                    source = {group->send[from], 0, 0, size_bytes};
-    struct bw_graph *graph;
-    int rc = bw_graph_create(group->ctx, &graph, err);
-    if (rc)
-        return rc;
-    rc = bw_graph_copy(graph, group->devices[from], target, source, err);
-    if (!rc)
-        rc = bw_graph_link(graph, NULL, linked, err);
-    bw_graph_destroy(graph);
-    return rc;
-}
-
 static int pair_measure(const struct bw_bench_group *group, uint32_t from, uint32_t to, uint64_t size_bytes,
                         double *gb_per_s, struct bw_err *err)
 {
     struct bw_linked_graph *linked = NULL;
     double seconds[REPEATS];
-    int rc = pair_link(group, from, to, size_bytes, &linked, err);
+    int rc = bw_bench_copy_link(group->ctx, group->devices[from], group->receive[to], group->send[from],
+                                size_bytes, &linked, err);
     if (!rc)
         rc = bw_bench_replay_once(linked, err);
     for (uint32_t i = 0; i < REPEATS && !rc; i++)

@@ -61,12 +61,6 @@ static void disk_free(struct bw_device *base, struct bw_memory *memory)
     *memory = (struct bw_memory){0};
 }
 
-static int disk_map_peer(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
-                         struct bw_err *err)
-{
-    return bw_host_memory_reach("disk", owner, memory, err);
-}
-
 static int disk_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
                              struct bw_program **program, struct bw_err *err)
 {
@@ -110,7 +104,7 @@ static const struct bw_driver_ops disk_ops = {
     .close = disk_close,
     .alloc = disk_alloc,
     .free = disk_free,
-    .map_peer = disk_map_peer,
+    .map_peer = bw_host_memory_map_peer,
     .program_load = disk_program_load,
     .queue_create = bw_disk_queue_create,
     .queue_destroy = bw_disk_queue_destroy,

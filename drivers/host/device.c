@@ -43,12 +43,6 @@ static void host_free(struct bw_device *device, struct bw_memory *memory)
     *memory = (struct bw_memory){0};
 }
 
-static int host_map_peer(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
-                         struct bw_err *err)
-{
-    return bw_host_memory_reach("host", owner, memory, err);
-}
-
 static int host_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
                              struct bw_program **out, struct bw_err *err)
 {
@@ -121,7 +115,7 @@ static const struct bw_driver_ops host_ops = {
     .close = host_close,
     .alloc = host_alloc,
     .free = host_free,
-    .map_peer = host_map_peer,
+    .map_peer = bw_host_memory_map_peer,
     .program_load = host_program_load,
     .program_destroy = host_program_destroy,
     .program_kernel = bw_host_program_kernel,

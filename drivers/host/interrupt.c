@@ -70,10 +70,11 @@ int bw_host_memory_alloc(struct bw_sys *sys, const char *subsystem, uint64_t siz
     return 0;
 }
 
-int bw_host_memory_reach(const char *subsystem, const struct bw_device *owner, const struct bw_memory *memory,
-                         struct bw_err *err)
+int bw_host_memory_map_peer(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
+                            struct bw_err *err)
 {
     if (memory->cpu.size_bytes && !memory->cpu.ops && (uintptr_t)memory->cpu.base == memory->address)
         return 0;
-    return bw_fail(err, -EOPNOTSUPP, subsystem, "memory of %s without a mapping here", owner->info.name);
+    return bw_fail(err, -EOPNOTSUPP, device->ops->name, "memory of %s without a mapping here",
+                   owner->info.name);
 }

@@ -21,8 +21,8 @@ void bw_host_interrupt_wait(struct bw_host_interrupt *interrupt, uint64_t timeou
 /* Zeroed pages of the process; the address is the CPU's. */
 int bw_host_memory_alloc(struct bw_sys *sys, const char *subsystem, uint64_t size_bytes, uint32_t flags,
                          struct bw_memory *memory, struct bw_err *err);
-/* For drivers' map_peer: whatever the CPU can see at the address that its owner uses. */
-int bw_host_memory_reach(const char *subsystem, const struct bw_device *owner, const struct bw_memory *memory,
-                         struct bw_err *err);
+/* A driver's map_peer: whatever the CPU can see at the address that its owner uses. */
+int bw_host_memory_map_peer(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
+                            struct bw_err *err);
 
 #endif

@@ -222,12 +222,6 @@ static void null_free(struct bw_device *device, struct bw_memory *memory)
     *memory = (struct bw_memory){0};
 }
 
-static int null_map_peer(struct bw_device *device, struct bw_device *owner, struct bw_memory *memory,
-                         struct bw_err *err)
-{
-    return bw_host_memory_reach("null", owner, memory, err);
-}
-
 /* Takes what the host takes, and reads only who the kernels are. */
 static int null_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
                              struct bw_program **out, struct bw_err *err)
@@ -290,7 +284,7 @@ static const struct bw_driver_ops null_ops = {
     .close = null_close,
     .alloc = null_alloc,
     .free = null_free,
-    .map_peer = null_map_peer,
+    .map_peer = bw_host_memory_map_peer,
     .program_load = null_program_load,
     .program_destroy = null_program_destroy,
     .program_kernel = bw_host_program_kernel,

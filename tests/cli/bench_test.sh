@@ -23,6 +23,9 @@ check 0 '' bench disk -b 64K -e 64K --repeats 1 --json
 is_json
 for key in file_gb_per_s copy_gb_per_s both_gb_per_s share_of_slower direct_share; do says "\"$key\": *[0-9]"; done
 says '"ring": *"(io_uring|threads)'
+for bytes in 18446744073709551615 9223372036854775807 1152921504606846976; do # never a full disk
+  check 1 'a file of [0-9]+ bytes in .TMPDIR \((EFBIG|ENOSPC|EINVAL)\)' bench disk -e "$bytes"
+done
 TMPDIR=/none check 1 '/none/bellwire-disk-.*ENOENT' bench disk
 check 3 'unknown driver' bench launch --devices tpu
 check 3 'there are: .*host:0, null, mockkfd' bench launch --devices nope # one list, of what there is
