@@ -11,9 +11,14 @@
 /* Bytes fetched per read while the size of a file is not known (sysfs reports 4096 for everything). */
 #define READ_STEP_BYTES 4096u
 
+void bw_sys_retain(struct bw_sys *sys)
+{
+    __atomic_add_fetch(&sys->retained, 1, __ATOMIC_RELAXED);
+}
+
 void bw_sys_destroy(struct bw_sys *sys)
 {
-    if (!sys)
+    if (!sys || __atomic_fetch_sub(&sys->retained, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     bw_kfd_process_end(sys);
     sys->ops->destroy(sys);

@@ -230,6 +230,7 @@ static int wrap_queue_look(struct bw_sys *sys, int fd, uint32_t queue_id, struct
 static void wrap_destroy(struct bw_sys *sys)
 {
     struct wrap_sys *wrap = wrap_of(sys);
+    bw_sys_destroy(wrap->inner);
     bw_interval_map_free(&wrap->mapped);
     pthread_mutex_destroy(&wrap->lock);
     free(wrap);
@@ -270,6 +271,7 @@ int bw_sys_wrap_create(struct bw_sys *inner, struct bw_sys **sys)
         free(wrap);
         return -ENOMEM;
     }
+    bw_sys_retain(inner);
     *sys = &wrap->base;
     return 0;
 }

@@ -23,16 +23,22 @@ void bw_disk_device_break(struct bw_disk_device *device, const struct bw_err *fa
     bw_host_interrupt_raise(&device->interrupt);
 }
 
+void bw_disk_device_release(struct bw_disk_device *device)
+{
+    if (!bw_host_left_release(&device->left))
+        return;
+    bw_disk_close(device->disk);
+    bw_host_left_fini(&device->left);
+    bw_host_interrupt_fini(&device->interrupt);
+    pthread_mutex_destroy(&device->lock);
+    free(device);
+}
+
 static void disk_close(struct bw_device *base)
 {
     struct bw_disk_device *device = (struct bw_disk_device *)base;
     assert(!device->queue);
-    if (device->abandoned)
-        return; /* a thread that never came back still looks at it */
-    bw_disk_close(device->disk);
-    bw_host_interrupt_fini(&device->interrupt);
-    pthread_mutex_destroy(&device->lock);
-    free(device);
+    bw_disk_device_release(device);
 }
 
 static int disk_alloc(struct bw_device *base, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory,
@@ -54,11 +60,9 @@ static int disk_alloc(struct bw_device *base, uint64_t size_bytes, uint32_t flag
 static void disk_free(struct bw_device *base, struct bw_memory *memory)
 {
     struct bw_disk_device *device = (struct bw_disk_device *)base;
-    if (!device->abandoned && memory->cpu.size_bytes) {
+    if (!device->left.any && memory->cpu.size_bytes)
         bw_disk_memory_remove(device->disk, (void *)(uintptr_t)memory->cpu.base);
-        device->sys->ops->unmap(device->sys, &memory->cpu);
-    }
-    *memory = (struct bw_memory){0};
+    bw_host_memory_free(&device->left, memory);
 }
 
 static int disk_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
@@ -164,6 +168,7 @@ int bw_disk_device_open(struct bw_ctx *ctx, const char *name, const char *path, 
     info_fill(device, name);
     pthread_mutex_init(&device->lock, NULL);
     bw_host_interrupt_init(&device->interrupt);
+    bw_host_left_init(&device->left, device->sys);
     *out = &device->base;
     return 0;
 }

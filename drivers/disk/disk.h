@@ -50,7 +50,7 @@ struct bw_disk_queue {
     uint64_t copy_offset, copy_bytes; /* atomic: the oldest copy that is not done; 0 bytes: none */
     bool waits;                       /* atomic: at a packet, for memory that somebody else is to write */
     bool asleep, stop, drop, clean;   /* atomic; drop: forget all, said to be done by clean */
-    bool ended;                       /* atomic: the thread is about to return */
+    uint32_t ended;                   /* of bw_host_left_end: set as the thread is about to return */
     pthread_mutex_t lock;             /* of sleeping only */
     pthread_cond_t wake;
 };
@@ -64,8 +64,8 @@ struct bw_disk_device {
     struct bw_host_interrupt interrupt;
     pthread_mutex_t lock; /* of failure */
     struct bw_err failure;
-    bool broken;    /* atomic: failure holds */
-    bool abandoned; /* a read never came back: its thread still uses this memory */
+    bool broken; /* atomic: failure holds */
+    struct bw_host_left left;
 };
 
 /* Records the first failure and wakes whoever waits. */
@@ -73,7 +73,10 @@ void bw_disk_device_break(struct bw_disk_device *device, const struct bw_err *fa
 
 int bw_disk_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,
                          struct bw_queue **queue, struct bw_err *err);
-/* Bounded: a thread that does not come back is left behind with the memory that it uses. */
+/* One user less; the last one frees the device. */
+void bw_disk_device_release(struct bw_disk_device *device);
+/* Bounded: a thread that does not come back is left behind with the memory that it uses, and frees it when it
+ * ends after all. */
 void bw_disk_queue_destroy(struct bw_queue *queue);
 int bw_disk_queue_submit(struct bw_queue *queue, uint64_t address, uint32_t word_count);
 uint64_t bw_disk_queue_progress(struct bw_queue *queue);

@@ -276,9 +276,17 @@ static void queue_rest(struct bw_disk_queue *queue, uint64_t looks)
         sys->ops->sleep_ns(sys, WAIT_SLEEP_NS);
 }
 
+static void queue_free(struct bw_disk_queue *queue)
+{
+    pthread_cond_destroy(&queue->wake);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
 static void *queue_main(void *argument)
 {
     struct bw_disk_queue *queue = argument;
+    struct bw_disk_device *device = queue->device;
     uint64_t looks = 0;
     while (!flag(&queue->stop)) {
         bool moved = false;
@@ -293,7 +301,10 @@ static void *queue_main(void *argument)
             queue_rest(queue, looks);
     }
     queue_drop(queue);
-    flag_set(&queue->ended, true);
+    if (bw_host_left_end(&queue->ended)) {
+        queue_free(queue);
+        bw_disk_device_release(device);
+    }
     return NULL;
 }
 
@@ -356,9 +367,7 @@ int bw_disk_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint
     pthread_cond_init(&queue->wake, NULL);
     int rc = bw_thread_create(&queue->thread, NULL, queue_main, queue);
     if (rc) {
-        pthread_cond_destroy(&queue->wake);
-        pthread_mutex_destroy(&queue->lock);
-        free(queue);
+        queue_free(queue);
         return bw_fail(err, rc, "disk", "thread of the queue");
     }
     disk->queue = queue;
@@ -385,16 +394,13 @@ void bw_disk_queue_destroy(struct bw_queue *base)
     flag_set(&queue->stop, true);
     queue_wake(queue);
     device->queue = NULL;
-    if (!flag_wait(device->sys, &queue->ended, CLOSE_STEP_NS, device->give_up_ns)) {
-        pthread_detach(
-            queue->thread); /* a read that never ends: nothing can stop it, and it uses the memory */
-        device->abandoned = true;
+    pthread_t thread = queue->thread;
+    if (!bw_host_left_wait(&device->left, &queue->ended, CLOSE_STEP_NS, device->give_up_ns)) {
+        pthread_detach(thread); /* a read that never ends: nothing can stop it, and it uses the memory */
         return;
     }
-    pthread_join(queue->thread, NULL);
-    pthread_cond_destroy(&queue->wake);
-    pthread_mutex_destroy(&queue->lock);
-    free(queue);
+    pthread_join(thread, NULL);
+    queue_free(queue);
 }
 
 int bw_disk_queue_reset(struct bw_disk_queue *queue, uint64_t timeout_ns)

@@ -18,14 +18,31 @@ enum {
     GIVE_UP_NS = 1000000000,
 };
 
+static void program_free(struct bw_host_device *host, struct bw_host_program *program)
+{
+    bw_host_object_unload(host->sys, program);
+    bw_host_kernels_free(program);
+    free(program);
+}
+
+void bw_host_device_release(struct bw_host_device *host)
+{
+    if (!bw_host_left_release(&host->left))
+        return;
+    for (struct bw_host_program *program = host->left_programs, *next; program; program = next) {
+        next = program->next;
+        program_free(host, program);
+    }
+    bw_host_left_fini(&host->left);
+    bw_host_interrupt_fini(&host->interrupt);
+    free(host);
+}
+
 static void host_close(struct bw_device *device)
 {
     struct bw_host_device *host = (struct bw_host_device *)device;
     assert(!host->queues[BW_QUEUE_COMPUTE] && !host->queues[BW_QUEUE_COPY]);
-    if (host->abandoned)
-        return; /* a thread that never came back still looks at it */
-    bw_host_interrupt_fini(&host->interrupt);
-    free(host);
+    bw_host_device_release(host);
 }
 
 static int host_alloc(struct bw_device *device, uint64_t size_bytes, uint32_t flags, struct bw_memory *memory,
@@ -37,10 +54,7 @@ static int host_alloc(struct bw_device *device, uint64_t size_bytes, uint32_t fl
 
 static void host_free(struct bw_device *device, struct bw_memory *memory)
 {
-    struct bw_host_device *host = (struct bw_host_device *)device;
-    if (!host->abandoned && memory->cpu.size_bytes)
-        host->sys->ops->unmap(host->sys, &memory->cpu);
-    *memory = (struct bw_memory){0};
+    bw_host_memory_free(&((struct bw_host_device *)device)->left, memory);
 }
 
 static int host_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
@@ -71,11 +85,12 @@ static void host_program_destroy(struct bw_program *base)
 {
     struct bw_host_program *program = (struct bw_host_program *)base;
     struct bw_host_device *host = (struct bw_host_device *)base->device;
-    if (host->abandoned)
-        return; /* a thread that never came back may be inside */
-    bw_host_object_unload(host->sys, program);
-    bw_host_kernels_free(program);
-    free(program);
+    if (host->left.any) { /* a thread that never came back may be inside */
+        program->next = host->left_programs;
+        host->left_programs = program;
+    } else {
+        program_free(host, program);
+    }
 }
 
 static int host_wait_interrupt(struct bw_device *device, uint64_t timeout_ns)
@@ -205,6 +220,7 @@ int bw_host_open(struct bw_ctx *ctx, uint32_t index, struct bw_device **device, 
     host->thread_count = threads ? threads : cpu_count();
     info_fill(host, index);
     bw_host_interrupt_init(&host->interrupt);
+    bw_host_left_init(&host->left, host->sys);
     *device = &host->base;
     return 0;
 }

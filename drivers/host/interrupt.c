@@ -52,6 +52,61 @@ void bw_host_interrupt_wait(struct bw_host_interrupt *interrupt, uint64_t timeou
     pthread_mutex_unlock(&interrupt->lock);
 }
 
+enum { RUNS, ENDED, LEFT_BEHIND }; /* of a thread */
+
+void bw_host_left_init(struct bw_host_left *left, struct bw_sys *sys)
+{
+    *left = (struct bw_host_left){.sys = sys, .users = 1};
+}
+
+bool bw_host_left_wait(struct bw_host_left *left, uint32_t *ended, uint64_t step_ns, uint64_t timeout_ns)
+{
+    struct bw_sys *sys = left->sys;
+    uint64_t begin_ns =
+        sys->ops->clock_ns(sys); /* not the sum of the steps: on a busy machine each is long */
+    while (__atomic_load_n(ended, __ATOMIC_ACQUIRE) == RUNS &&
+           sys->ops->clock_ns(sys) - begin_ns < timeout_ns)
+        sys->ops->sleep_ns(sys, step_ns);
+    if (__atomic_load_n(ended, __ATOMIC_ACQUIRE) == ENDED)
+        return true;
+    if (!left->any)
+        bw_sys_retain(left->sys); /* which may be ended before the thread is */
+    left->any = true;
+    __atomic_add_fetch(&left->users, 1, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(ended, LEFT_BEHIND, __ATOMIC_ACQ_REL) == RUNS)
+        return false;
+    __atomic_sub_fetch(&left->users, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool bw_host_left_end(uint32_t *ended)
+{
+    return __atomic_exchange_n(ended, ENDED, __ATOMIC_ACQ_REL) == LEFT_BEHIND;
+}
+
+bool bw_host_left_release(struct bw_host_left *left)
+{
+    return __atomic_sub_fetch(&left->users, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+void bw_host_left_fini(struct bw_host_left *left)
+{
+    for (size_t i = 0; i < left->memory.count; i++)
+        left->sys->ops->unmap(left->sys, &left->memory.data[i]);
+    bw_vec_free(&left->memory);
+    if (left->any)
+        bw_sys_destroy(left->sys);
+}
+
+void bw_host_memory_free(struct bw_host_left *left, struct bw_memory *memory)
+{
+    if (memory->cpu.size_bytes && !left->any)
+        left->sys->ops->unmap(left->sys, &memory->cpu);
+    else if (memory->cpu.size_bytes)
+        (void)bw_vec_push(&left->memory, memory->cpu); /* no memory for that: it stays for ever */
+    *memory = (struct bw_memory){0};
+}
+
 int bw_host_memory_alloc(struct bw_sys *sys, const char *subsystem, uint64_t size_bytes, uint32_t flags,
                          struct bw_memory *memory, struct bw_err *err)
 {

@@ -58,7 +58,8 @@ struct bw_host_program {
     struct bw_program base;
     struct bw_host_kernel *kernels;
     uint32_t kernel_count;
-    struct bw_region code, data; /* size 0 on `null` */
+    struct bw_region code, data;  /* size 0 on `null` */
+    struct bw_host_program *next; /* of those that wait for a thread to end */
 };
 
 /* Reads the kernel records into program->kernels: names and arguments, functions left NULL. */

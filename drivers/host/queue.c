@@ -120,9 +120,19 @@ static void queue_sleep(struct bw_host_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
+static void queue_free(struct bw_host_queue *queue)
+{
+    if (queue->pool)
+        bw_host_pool_destroy(queue->pool);
+    pthread_cond_destroy(&queue->wake);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
 static void *queue_main(void *argument)
 {
     struct bw_host_queue *queue = argument;
+    struct bw_host_device *host = queue->host;
     fesetenv(FE_DFL_ENV); /* threads inherit MXCSR from whoever opened the device */
     while (!__atomic_load_n(&queue->stop, __ATOMIC_ACQUIRE)) {
         for (uint32_t spin = 0;
@@ -137,7 +147,10 @@ static void *queue_main(void *argument)
             entry_run(queue, &entry);
         __atomic_store_n(&queue->get, queue->get + 1, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&queue->ended, 1, __ATOMIC_RELEASE);
+    if (bw_host_left_end(&queue->ended)) {
+        queue_free(queue);
+        bw_host_device_release(host);
+    }
     return NULL;
 }
 
@@ -204,9 +217,7 @@ int bw_host_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint
     pthread_cond_init(&queue->wake, NULL);
     rc = queue_start(queue, err);
     if (rc) {
-        if (queue->pool)
-            bw_host_pool_destroy(queue->pool);
-        free(queue);
+        queue_free(queue);
         return rc;
     }
     host->queues[kind] = queue;
@@ -217,27 +228,17 @@ int bw_host_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint
 void bw_host_queue_destroy(struct bw_queue *base)
 {
     struct bw_host_queue *queue = (struct bw_host_queue *)base;
-    struct bw_sys *sys = queue->host->sys;
+    struct bw_host_device *host = queue->host;
     __atomic_store_n(&queue->stop, 1, __ATOMIC_SEQ_CST);
     queue_wake(queue);
-    queue->host->queues[queue->base.kind] = NULL;
-    uint64_t begin_ns =
-        sys->ops->clock_ns(sys); /* not the sum of the steps: on a busy machine each is long */
-    while (!__atomic_load_n(&queue->ended, __ATOMIC_ACQUIRE)) {
-        if (sys->ops->clock_ns(sys) - begin_ns >= queue->host->give_up_ns) {
-            pthread_detach(
-                queue->thread); /* an endless kernel: nothing can stop it, and it uses queue and pool */
-            queue->host->abandoned = true;
-            return;
-        }
-        sys->ops->sleep_ns(sys, CLOSE_STEP_NS);
+    host->queues[queue->base.kind] = NULL;
+    pthread_t thread = queue->thread;
+    if (!bw_host_left_wait(&host->left, &queue->ended, CLOSE_STEP_NS, host->give_up_ns)) {
+        pthread_detach(thread); /* an endless kernel: nothing can stop it, and it uses queue and pool */
+        return;
     }
-    pthread_join(queue->thread, NULL);
-    if (queue->pool)
-        bw_host_pool_destroy(queue->pool);
-    pthread_cond_destroy(&queue->wake);
-    pthread_mutex_destroy(&queue->lock);
-    free(queue);
+    pthread_join(thread, NULL);
+    queue_free(queue);
 }
 
 int bw_host_queue_reset(struct bw_host_queue *queue, uint64_t timeout_ns)

@@ -13,6 +13,7 @@
 enum { BW_HOST_RING_ENTRIES = 256 };
 
 struct bw_host_device;
+struct bw_host_program;
 
 struct bw_host_entry {
     const uint32_t *words;
@@ -28,7 +29,7 @@ struct bw_host_queue {
     uint64_t put;                /* written by the submitter, atomic */
     uint64_t get;                /* written by the thread when an entry is done, atomic */
     uint64_t progress;           /* atomic: packets, groups */
-    uint32_t ended;              /* atomic: the thread is about to return */
+    uint32_t ended;              /* of bw_host_left_end: set as the thread is about to return */
     uint32_t asleep, stop, drop; /* atomic; drop: discard what is queued, leave waits */
     pthread_mutex_t lock;        /* of sleeping only */
     pthread_cond_t wake;
@@ -42,13 +43,17 @@ struct bw_host_device {
     struct bw_host_queue *queues[2]; /* by enum bw_queue_kind */
     struct bw_host_interrupt interrupt;
     uint32_t broken; /* atomic: a packet was not one of ours */
-    bool abandoned;  /* a kernel never returned: its thread still uses this memory */
+    struct bw_host_left left;
+    struct bw_host_program *left_programs; /* destroyed while a thread may be inside */
 };
 
 int bw_host_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint32_t index,
                          struct bw_queue **queue, struct bw_err *err);
-/* Bounded: a thread that does not come back is left behind with the memory that it uses. */
+/* Bounded: a thread that does not come back is left behind with the memory that it uses, and frees it when it
+ * ends after all. */
 void bw_host_queue_destroy(struct bw_queue *queue);
+/* One user less; the last one frees the device. */
+void bw_host_device_release(struct bw_host_device *host);
 int bw_host_queue_submit(struct bw_queue *queue, uint64_t address, uint32_t word_count);
 uint64_t bw_host_queue_progress(struct bw_queue *queue);
 /* Drops what is queued: 0, or -EBUSY when a kernel does not end within timeout_ns. */

@@ -136,16 +136,19 @@ struct bw_sys_ops {
  * path makes none. */
 struct bw_sys {
     const struct bw_sys_ops *ops;
-    uint64_t calls;   /* number of calls through the seam, clock reads left out; updated atomically */
-    uint64_t wait_ns; /* deadline of calls that the kernel puts off and that are repeated inside; set by the
-                         owner; 0: the interface's own limit */
+    uint64_t calls;    /* number of calls through the seam, clock reads left out; updated atomically */
+    uint64_t wait_ns;  /* deadline of calls that the kernel puts off and that are repeated inside; set by the
+                          owner; 0: the interface's own limit */
+    uint32_t retained; /* atomic: owners beside the first */
     void *kfd; /* iface/: what the kernel keeps once per process (open /dev/kfd, event page); starts NULL,
                   ended by bw_sys_destroy */
 };
 
 /* The real operating system. Ownership: the caller ends it with bw_sys_destroy. 0 or -ENOMEM. */
 int bw_sys_host_create(struct bw_sys **sys);
-/* Everything opened through sys must be closed before. NULL is fine. */
+/* One more owner: that many more calls of bw_sys_destroy end it. Any thread. */
+void bw_sys_retain(struct bw_sys *sys);
+/* Everything opened through sys must be closed before its last owner ends it. NULL is fine. */
 void bw_sys_destroy(struct bw_sys *sys);
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,11 +150,31 @@ static void a_hang_is_named_and_recovered_from(void)
     clocked_close(&clocked);
 }
 
-/* Its thread runs on: code, arguments and memory must stay, or the process dies. */
+static uint32_t thread_count(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    uint32_t count = 0;
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        count += entry->d_name[0] != '.';
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* Whether the page is mapped: mincore(2) refuses one that is not. */
+static bool is_mapped(void *page)
+{
+    unsigned char state;
+    return !mincore(page, 1, &state);
+}
+
+/* Its thread runs on: code, arguments and memory must stay, or the process dies. When the kernel ends after
+ * all, with its context and machine long gone, nothing is left of them (LeakSanitizer looks at the rest). */
 static void a_device_closes_under_an_endless_kernel(void)
 {
     struct clocked clocked;
     uint64_t ticket;
+    uint32_t threads = thread_count();
     if (!clocked_open(&clocked))
         return;
     struct rig *rig = &clocked.rig;
@@ -162,6 +183,7 @@ static void a_device_closes_under_an_endless_kernel(void)
     struct bw_graph *graph = rig_graph(rig);
     marked_add(rig, graph, mark, flag);
     struct bw_linked_graph *linked = rig_link(rig, graph);
+    uint32_t *page = bw_buffer_map(flag);
     BW_OK(bw_linked_graph_replay(linked, NULL, &ticket, &rig->err), &rig->err);
     mark_wait(mark); /* it runs: a thread that had not begun would end by itself */
     bw_sys_wrap_clock_tick(clocked.sys, TICK_NS);
@@ -171,9 +193,16 @@ static void a_device_closes_under_an_endless_kernel(void)
     bw_buffer_destroy(flag);
     bw_sys_wrap_clock_tick(clocked.sys,
                            TICK_NS / 1000); /* idle threads get the time to end, on any machine */
-    rig_close(rig);                         /* what the thread uses stays, the wrapper among it */
+    clocked_close(&clocked);                /* what the thread uses stays, the wrapper among it */
     const struct timespec pause = {.tv_nsec = 20000000}; /* for a thread that lost its code to fall */
     nanosleep(&pause, NULL);
+    BW_TRUE(is_mapped(page));
+    BW_TRUE(thread_count() > threads);
+    __atomic_store_n(page, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < 1000 && (thread_count() > threads || is_mapped(page)); i++)
+        nanosleep(&pause, NULL);
+    BW_EQ(thread_count(), threads);
+    BW_TRUE(!is_mapped(page));
 }
 
 struct waiting {
