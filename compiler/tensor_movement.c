@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/small_float.h"
 #include "compiler/tensor_internal.h"
+
+enum { BYTE_VALUES = 256 };
 
 static const struct bw_shape *shape_of(const struct bw_tensor_graph *g, bw_tensor x)
 {
@@ -257,4 +260,16 @@ bw_tensor bw_tensor_gather_nd(struct bw_tensor_graph *g, bw_tensor data, const b
     for (uint32_t i = 0; i < from.rank; i++)
         normalized[i] = bw_tensor_broadcast_node(g, index_normalize(g, indexes[i].id, from.dims[i]), &result);
     return bw_tensor_of(bw_ir_gather(g->ir, data.id, normalized));
+}
+
+bw_tensor bw_tensor_decode(struct bw_tensor_graph *g, enum bw_dtype dtype, bw_tensor bytes)
+{
+    float values[BYTE_VALUES];
+    int64_t dims[] = {BYTE_VALUES};
+    if (!bw_small_float(dtype) || !bytes.id) /* the bytes of integers are integers already */
+        return bytes;
+    for (unsigned i = 0; i < BYTE_VALUES; i++)
+        values[i] = (float)bw_dtype_storage_value(dtype, (uint8_t)i);
+    bw_tensor index = bw_tensor_cast(g, BW_I64, bytes);
+    return bw_tensor_gather_nd(g, bw_tensor_constant(g, BW_F32, 1, dims, values), &index);
 }

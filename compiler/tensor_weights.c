@@ -211,13 +211,15 @@ bw_tensor bw_weights_tensor(struct bw_weights *weights, struct bw_tensor_graph *
     if (weight->dtype == BW_VOID)
         return bw_tensor_fail(g, -ENOTSUP, "%s: tensor '%.80s' has an element type that tensors do not",
                               name_of(weights), weight->name);
+    enum bw_dtype carrier = bw_dtype_carrier(weight->dtype);
     if (!weight->size_bytes)
-        return bw_tensor_constant(g, weight->dtype, weight->rank, weight->dims, "");
+        return bw_tensor_decode(g, weight->dtype,
+                                bw_tensor_constant(g, carrier, weight->rank, weight->dims, ""));
     if (bw_buffer_file(weights->disk, weight->offset, weight->size_bytes, &range, &err))
         return bw_tensor_fail(g, err.code, "%s", err.what);
     bw_tensor tensor = weights->fortran_order && weight->rank > 1
                            ? fortran_tensor(g, weight, range)
-                           : bw_tensor_file(g, weight->dtype, weight->rank, weight->dims, range);
+                           : bw_tensor_file(g, carrier, weight->rank, weight->dims, range);
     bw_buffer_destroy(range);
-    return tensor;
+    return bw_tensor_decode(g, weight->dtype, tensor);
 }

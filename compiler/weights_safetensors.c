@@ -35,7 +35,9 @@ static bool integer_of(const cJSON *item, uint64_t *value)
     return (double)*value == item->valuedouble;
 }
 
-/* Bits of an element; 0: no such type. Types: the format's reference implementation, enum Dtype. */
+/* Bits of an element; 0: no such type. Types: the format's reference implementation, enum Dtype of
+ * safetensors/src/tensor.rs; which float8 each is: bindings/python/src/lib.rs, torch's float8_e4m3fn,
+ * float8_e5m2, float8_e8m0fnu, and those that end in fnuz. */
 static uint32_t type_read(const char *text, enum bw_dtype *dtype)
 {
     static const struct {
@@ -43,11 +45,28 @@ static uint32_t type_read(const char *text, enum bw_dtype *dtype)
         enum bw_dtype dtype;
         uint32_t bits;
     } types[] = {
-        {"BOOL", BW_BOOL, 8},    {"U8", BW_U8, 8},        {"I8", BW_I8, 8},        {"F8_E5M2", BW_VOID, 8},
-        {"I16", BW_I16, 16},     {"U16", BW_U16, 16},     {"F16", BW_F16, 16},     {"F8_E4M3", BW_VOID, 8},
-        {"I32", BW_I32, 32},     {"U32", BW_U32, 32},     {"F32", BW_F32, 32},     {"BF16", BW_BF16, 16},
-        {"I64", BW_I64, 64},     {"U64", BW_U64, 64},     {"F64", BW_F64, 64},     {"C64", BW_VOID, 64},
-        {"F8_E8M0", BW_VOID, 8}, {"F6_E2M3", BW_VOID, 6}, {"F6_E3M2", BW_VOID, 6}, {"F4", BW_VOID, 4},
+        {"BOOL", BW_BOOL, 8},
+        {"U8", BW_U8, 8},
+        {"I8", BW_I8, 8},
+        {"F8_E5M2", BW_F8E5M2, 8},
+        {"I16", BW_I16, 16},
+        {"U16", BW_U16, 16},
+        {"F16", BW_F16, 16},
+        {"F8_E4M3", BW_F8E4M3FN, 8},
+        {"I32", BW_I32, 32},
+        {"U32", BW_U32, 32},
+        {"F32", BW_F32, 32},
+        {"BF16", BW_BF16, 16},
+        {"I64", BW_I64, 64},
+        {"U64", BW_U64, 64},
+        {"F64", BW_F64, 64},
+        {"C64", BW_VOID, 64},
+        {"F8_E8M0", BW_F8E8M0, 8},
+        {"F6_E2M3", BW_VOID, 6},
+        {"F6_E3M2", BW_VOID, 6},
+        {"F4", BW_VOID, 4},
+        {"F8_E4M3FNUZ", BW_F8E4M3FNUZ, 8},
+        {"F8_E5M2FNUZ", BW_F8E5M2FNUZ, 8},
     };
     for (size_t i = 0; text && i < BW_COUNT_OF(types); i++) {
         if (!strcmp(types[i].name, text)) {

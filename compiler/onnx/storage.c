@@ -10,7 +10,6 @@ enum {
     F64_MANTISSA_BITS = 52,
     F64_BIAS = 1023,
     F64_EXPONENT_MAX = 2047,
-    BYTE_VALUES = 256,
 };
 
 static bw_tensor number(struct bw_onnx_call *c, int64_t value)
@@ -25,14 +24,7 @@ static bw_tensor clamp(struct bw_onnx_call *c, bw_tensor x, bw_tensor low, bw_te
 
 bw_tensor bw_onnx_decode(struct bw_onnx_call *c, enum bw_dtype dtype, bw_tensor bytes)
 {
-    float values[BYTE_VALUES];
-    int64_t dims[] = {BYTE_VALUES};
-    if (!bw_small_float(dtype) || !bytes.id) /* the bytes of integers are integers already */
-        return bytes;
-    for (unsigned i = 0; i < BYTE_VALUES; i++)
-        values[i] = (float)bw_dtype_storage_value(dtype, (uint8_t)i);
-    return bw_onnx_take(c, bw_tensor_constant(c->g, BW_F32, 1, dims, values), 0,
-                        bw_tensor_cast(c->g, BW_I64, bytes));
+    return bw_tensor_decode(c->g, dtype, bytes);
 }
 
 /* ---- integers ---- */

@@ -40,10 +40,10 @@ bw_tensor bw_tensor_constant(struct bw_tensor_graph *g, enum bw_dtype dtype, uin
                              const int64_t *dims, const void *data);
 bw_tensor bw_tensor_constant_borrowed(struct bw_tensor_graph *g, enum bw_dtype dtype, uint32_t rank,
                                       const int64_t *dims, const void *data);
-/* A constant that is the first bytes of a range of a file (bw_buffer_file), row-major, little-endian. Nothing is
- * read before it is used: a plan copies it from the disk to its device, an evaluation loads it and keeps it. The
- * graph, and plans made of it, hold the range; its device stays open until they are gone. Bytes of BW_BOOL that
- * are not 0 count as 1. -ERANGE: the range is too short. */
+/* A constant that is the first bytes of a range of a file (bw_buffer_file), row-major, little-endian. Nothing
+ * is read before it is used: a plan copies it from the disk to its device, an evaluation loads it and keeps
+ * it. The graph, and plans made of it, hold the range; its device stays open until they are gone. Bytes of
+ * BW_BOOL that are not 0 count as 1. -ERANGE: the range is too short. */
 bw_tensor bw_tensor_file(struct bw_tensor_graph *g, enum bw_dtype dtype, uint32_t rank, const int64_t *dims,
                          struct bw_buffer *range);
 bw_tensor bw_tensor_scalar(struct bw_tensor_graph *g, enum bw_dtype dtype, double value); /* rank 0 */
@@ -69,22 +69,27 @@ bw_tensor bw_tensor_contiguous(struct bw_tensor_graph *g, bw_tensor x);
 /* out[p] = data[index_0[p], ..]: one index tensor per axis of data, broadcast together; negative indexes
  * count from the end; what is still outside is clamped. */
 bw_tensor bw_tensor_gather_nd(struct bw_tensor_graph *g, bw_tensor data, const bw_tensor *indexes);
+/* The numbers of a storage type, whose bytes are given (dtype.h: of its carrier): of small floats exactly as
+ * f32, of small integers and of other types the tensor itself. */
+bw_tensor bw_tensor_decode(struct bw_tensor_graph *g, enum bw_dtype dtype, bw_tensor bytes);
 
 /* Elementwise, by NumPy's meaning of the names; min and max propagate NaN. floor_div and floor_mod round
  * towards minus infinity, trunc_mod has the sign of a; shl and shr are of integers. */
 bw_tensor bw_tensor_cast(struct bw_tensor_graph *g, enum bw_dtype dtype, bw_tensor x);
 bw_tensor bw_tensor_bitcast(struct bw_tensor_graph *g, enum bw_dtype dtype, bw_tensor x);
-#define BW_TENSOR_UNARY(X)                                                                              \
-    X(neg)                                                                                              \
-    X(not )                                                                                             \
-    X(reciprocal) X(sqrt) X(exp2) X(log2) X(sin) X(trunc) X(floor) X(ceil) X(round_even) X(abs) X(exp)  \
-        X(log) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) \
-            X(sigmoid) X(erf) X(relu) X(sign) X(is_nan) X(is_inf)
-#define BW_TENSOR_BINARY(X)                                                                              \
-    X(add)                                                                                               \
-    X(sub)                                                                                               \
-    X(mul) X(div) X(floor_div) X(floor_mod) X(trunc_mod) X(max) X(min) X(and) X(or) X(xor) X(shl) X(shr) \
-        X(less) X(less_equal) X(greater) X(greater_equal) X(equal) X(not_equal) X(pow)
+#define BW_TENSOR_UNARY(X)                                                                                  \
+    X(neg)                                                                                                  \
+    X(not )                                                                                                 \
+    X(reciprocal)                                                                                           \
+    X(sqrt) X(exp2) X(log2) X(sin) X(trunc) X(floor) X(ceil) X(round_even) X(abs) X(exp) X(log) X(cos)      \
+        X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sigmoid) X(erf) \
+            X(relu) X(sign) X(is_nan) X(is_inf)
+#define BW_TENSOR_BINARY(X)                                                                               \
+    X(add)                                                                                                \
+    X(sub)                                                                                                \
+    X(mul)                                                                                                \
+    X(div) X(floor_div) X(floor_mod) X(trunc_mod) X(max) X(min) X(and) X(or) X(xor) X(shl) X(shr) X(less) \
+        X(less_equal) X(greater) X(greater_equal) X(equal) X(not_equal) X(pow)
 #define BW_TENSOR_DECLARE(name) bw_tensor bw_tensor_##name(struct bw_tensor_graph *g, bw_tensor x);
 BW_TENSOR_UNARY(BW_TENSOR_DECLARE)
 #undef BW_TENSOR_DECLARE

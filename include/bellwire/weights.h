@@ -13,7 +13,8 @@ struct bw_weights;
 
 struct bw_weight {
     const char *name;    /* "" for the array of a .npy file; any bytes but NUL */
-    enum bw_dtype dtype; /* BW_VOID: of a type that tensors do not have (FP8); it is listed and not loaded */
+    enum bw_dtype dtype; /* FP8: a storage type. BW_VOID: of a type that tensors do not have (FP4, FP6,
+                            complex); it is listed and not loaded */
     uint32_t rank;
     int64_t dims[BW_TENSOR_RANK_MAX];
     uint64_t offset, size_bytes; /* in the file */
@@ -33,8 +34,9 @@ const struct bw_weight *bw_weights_at(const struct bw_weights *weights, uint32_t
 /* -ENOENT: none of that name. */
 int bw_weights_find(const struct bw_weights *weights, const char *name, uint32_t *index, struct bw_err *err);
 
-/* The tensor as a constant whose bytes are read when they are used: bw_tensor_file. Errors are the graph's.
- * Reading an array in Fortran order is index arithmetic like any permutation. */
+/* The tensor as a constant whose bytes are read when they are used: bw_tensor_file. FP8 is f32, decoded where
+ * it is used (bw_tensor_decode): its bytes are all that is read. Errors are the graph's. Reading an array in
+ * Fortran order is index arithmetic like any permutation. */
 bw_tensor bw_weights_tensor(struct bw_weights *weights, struct bw_tensor_graph *g, uint32_t index);
 
 #ifdef __cplusplus

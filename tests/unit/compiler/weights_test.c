@@ -67,8 +67,9 @@ static uint64_t read_bytes(const struct fixture *f)
     "\"a\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[0,12]},"                \
     "\"bits\":{\"dtype\":\"BOOL\",\"shape\":[2,2],\"data_offsets\":[160012,160016]}," \
     "\"none\":{\"dtype\":\"F16\",\"shape\":[0,7],\"data_offsets\":[160012,160012]},"  \
-    "\"fp8\":{\"dtype\":\"F8_E4M3\",\"shape\":[8],\"data_offsets\":[160016,160024]}}   "
-enum { TWO_DATA_BYTES = 160024 };
+    "\"fp8\":{\"dtype\":\"F8_E4M3\",\"shape\":[8],\"data_offsets\":[160016,160024]}," \
+    "\"fp4\":{\"dtype\":\"F4\",\"shape\":[8],\"data_offsets\":[160024,160028]}}   "
+enum { TWO_DATA_BYTES = 160028 };
 
 static uint8_t byte_at(uint64_t offset)
 {
@@ -77,19 +78,19 @@ static uint8_t byte_at(uint64_t offset)
 
 static void what_the_header_says(void)
 {
-    static const char *const names[] = {"a", "b", "none", "bits", "fp8"};
+    static const char *const names[] = {"a", "b", "none", "bits", "fp8", "fp4"};
     struct fixture f;
     safetensors_write(&f, TWO, TWO_DATA_BYTES);
     disk_open(&f);
     if (BW_OK(bw_weights_open(f.disk, &f.weights, &f.err), &f.err)) {
         uint32_t index = 99;
-        BW_EQ(bw_weights_count(f.weights), 5);
-        for (uint32_t i = 0; i < 5; i++) {
+        BW_EQ(bw_weights_count(f.weights), 6);
+        for (uint32_t i = 0; i < 6; i++) {
             BW_STR(bw_weights_at(f.weights, i)->name, names[i]);
             BW_OK(bw_weights_find(f.weights, names[i], &index, &f.err), &f.err);
             BW_EQ(index, i);
         }
-        BW_TRUE(bw_weights_at(f.weights, 5) == NULL);
+        BW_TRUE(bw_weights_at(f.weights, 6) == NULL);
         BW_EQ(bw_weights_find(f.weights, "c", &index, &f.err), -ENOENT);
         BW_TRUE(strstr(f.err.what, "no tensor 'c'") != NULL);
         const struct bw_weight *b = bw_weights_at(f.weights, 1);
@@ -98,7 +99,8 @@ static void what_the_header_says(void)
         BW_EQ(b->dims[0], 40000);
         BW_EQ(b->size_bytes, 160000);
         BW_EQ(b->offset, 8 + strlen(TWO) + 12);
-        BW_EQ(bw_weights_at(f.weights, 4)->dtype, BW_VOID);
+        BW_EQ(bw_weights_at(f.weights, 4)->dtype, BW_F8E4M3FN);
+        BW_EQ(bw_weights_at(f.weights, 5)->dtype, BW_VOID);
         BW_EQ(read_bytes(&f), 8 + strlen(TWO)); /* nothing but the header */
     }
     fixture_close(&f);
@@ -168,6 +170,60 @@ static void tensors_compute_on_a_gpu(void)
     tensors_compute("mockkfd+amd@gfx1100,cu=2,vram=64M");
 }
 
+/* Every value of every float of 8 bits, whose bytes are 0 to 255 in the file. */
+static void small_floats_are_numbers(void)
+{
+    static const struct {
+        const char *name;
+        enum bw_dtype dtype;
+        uint8_t one, nan; /* bytes of 1.0 and of a NaN */
+    } rows[] = {{"F8_E4M3", BW_F8E4M3FN, 0x38, 0x7f},
+                {"F8_E5M2", BW_F8E5M2, 0x3c, 0x7f},
+                {"F8_E8M0", BW_F8E8M0, 0x7f, 0xff},
+                {"F8_E4M3FNUZ", BW_F8E4M3FNUZ, 0x40, 0x80},
+                {"F8_E5M2FNUZ", BW_F8E5M2FNUZ, 0x40, 0x80}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fixture f;
+        char header[128];
+        struct bw_device *device = NULL;
+        struct bw_tensor_graph *g = NULL;
+        struct bw_plan *plan = NULL;
+        float on_device[256] = {0}, *evaluated = NULL;
+        void *targets[] = {on_device};
+        snprintf(header, sizeof header,
+                 "{\"x\":{\"dtype\":\"%s\",\"shape\":[2,128],\"data_offsets\":[0,256]}}", rows[i].name);
+        safetensors_write(&f, header, 256);
+        disk_open(&f);
+        BW_OK(bw_weights_open(f.disk, &f.weights, &f.err), &f.err);
+        BW_EQ(bw_weights_at(f.weights, 0)->dtype, rows[i].dtype);
+        BW_OK(bw_device_open(f.ctx, "mockkfd+amd@gfx1100,cu=2,vram=64M", &device, &f.err), &f.err);
+        BW_OK(bw_tensor_graph_create(&g, &f.err), &f.err);
+        bw_tensor x = bw_weights_tensor(f.weights, g, 0);
+        BW_EQ(bw_tensor_dtype(g, x), BW_F32);
+        BW_EQ(bw_tensor_rank(g, x), 2);
+        uint64_t before = read_bytes(&f);
+        BW_OK(bw_plan_create(g, device, &x, 1, NULL, &plan, &f.err), &f.err);
+        BW_TRUE(read_bytes(&f) - before <= 4096); /* bytes, or a page of them, and no f32 */
+        BW_OK(bw_plan_run(plan, NULL, targets, &f.err), &f.err);
+        if (BW_OK(bw_tensor_evaluate(g, x, (void **)&evaluated, &f.err), &f.err)) {
+            BW_TRUE(evaluated[rows[i].one] == 1.0f && evaluated[rows[i].nan] != evaluated[rows[i].nan]);
+            for (int k = 0; k < 256; k++) {
+                float wanted = (float)bw_dtype_storage_value(rows[i].dtype, (uint8_t)k);
+                bool same = wanted != wanted ? evaluated[k] != evaluated[k] && on_device[k] != on_device[k]
+                                             : evaluated[k] == wanted && on_device[k] == wanted;
+                if (!BW_TRUE(same))
+                    printf("      %s 0x%02x: %g, %g, %g\n", rows[i].name, (unsigned)k, (double)wanted,
+                           (double)evaluated[k], (double)on_device[k]);
+            }
+        }
+        free(evaluated);
+        bw_plan_destroy(plan);
+        bw_tensor_graph_destroy(g);
+        bw_device_close(device);
+        fixture_close(&f);
+    }
+}
+
 static void arrays_of_numpy_in_either_order(void)
 {
     /* [[0 1 2] [3 4 5]], as NumPy writes it in either order. */
@@ -219,7 +275,7 @@ static void what_cannot_be_used_is_refused_in_the_graph(void)
         BW_OK(bw_tensor_graph_create(&g, &f.err), &f.err);
         BW_OK(bw_buffer_file(f.disk, 0, 160000, &range, &f.err), &f.err);
         bw_tensor x =
-            i < 2 ? bw_weights_tensor(f.weights, g, i ? 5 : 4) : bw_tensor_file(g, BW_F32, 1, dims, range);
+            i < 2 ? bw_weights_tensor(f.weights, g, i ? 6 : 5) : bw_tensor_file(g, BW_F32, 1, dims, range);
         BW_EQ(x.id, 0);
         BW_EQ(bw_tensor_graph_error(g, &f.err), codes[i]);
         bw_buffer_destroy(range);
@@ -368,6 +424,7 @@ static void arrays_that_are_not_read_lazily(void)
 BW_TEST_MAIN("compiler.weights", {"what the header says", what_the_header_says},
              {"tensors compute on the host", tensors_compute_on_the_host},
              {"tensors compute on a GPU", tensors_compute_on_a_gpu},
+             {"small floats are numbers", small_floats_are_numbers},
              {"arrays of NumPy in either order", arrays_of_numpy_in_either_order},
              {"what cannot be used is refused in the graph", what_cannot_be_used_is_refused_in_the_graph},
              {"headers that lie are refused by name", headers_that_lie_are_refused_by_name},
