@@ -114,11 +114,14 @@ static int map_file(struct bw_model *model, const char *path, struct bw_err *err
     }
     void *address = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     code = -errno;
-    close(fd);
-    if (address == MAP_FAILED)
+    if (address == MAP_FAILED) {
+        close(fd);
         return bw_fail(err, code, "onnx", "%s cannot be mapped", path);
-    model->mapping = (struct bw_onnx_mapping){address, size_bytes};
-    return 0;
+    }
+    code = bw_model_mapping_keep(model, (struct bw_onnx_mapping){address, size_bytes, 0, fd}, err);
+    if (code)
+        munmap(address, size_bytes);
+    return code;
 }
 
 /* Puts the file in front of what was found in it; of a long path its end, so that the finding stays whole. */
@@ -145,7 +148,8 @@ int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)
     }
     if (slash)
         loaded->directory[slash == path ? 1 : slash - path] = 0;
-    rc = load(loaded, (struct bw_bytes){loaded->mapping.address, loaded->mapping.size_bytes}, model, err);
+    const struct bw_onnx_mapping *file = &loaded->mappings.data[0];
+    rc = load(loaded, (struct bw_bytes){file->address, file->size_bytes}, model, err);
     if (rc)
         err_name_file(err, path);
     return rc;
@@ -165,11 +169,7 @@ void bw_model_destroy(struct bw_model *model)
     bw_model_profiles_drop(model);
     bw_vec_free(&model->profiles);
     bw_onnx_free(model->proto);
-    for (size_t i = 0; i < model->external.count; i++)
-        munmap(model->external.data[i].address, model->external.data[i].size_bytes);
-    bw_vec_free(&model->external);
-    if (model->mapping.address)
-        munmap(model->mapping.address, model->mapping.size_bytes);
+    bw_model_files_close(model);
     bw_vec_free(&model->bindings);
     bw_arena_free(&model->arena);
     free(model);
@@ -185,9 +185,10 @@ int bw_model_tensor_data(void *user, struct bw_onnx_tensor *tensor, const void *
         return 0;
     }
     int rc = bw_onnx_tensor_data(tensor, model->proto->file.data, model->directory, data, &external, err);
-    if (external.address && bw_vec_push(&model->external, external)) {
+    int kept = external.address ? bw_model_mapping_keep(model, external, err) : 0;
+    if (kept) {
         munmap(external.address, external.size_bytes);
-        return bw_fail(err, -ENOMEM, "onnx", "mappings");
+        return kept;
     }
     if (!rc && external.address)
         tensor->mapped = *data;

@@ -66,10 +66,19 @@ struct bw_model_segment {
     uint64_t last_used;
 };
 
+/* A file that elements are in. */
+struct bw_model_file {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    struct bw_device *disk; /* NULL: nothing was read through it yet */
+};
+
 struct bw_model {
     struct bw_onnx_model *proto;
-    struct bw_onnx_mapping mapping; /* of the file, when we mapped it */
-    BW_VEC(struct bw_onnx_mapping) external;
+    BW_VEC(struct bw_onnx_mapping)
+    mappings; /* fd: place in files, or -1; the model's own file first, if mapped */
+    BW_VEC(struct bw_model_file) files;
     char *directory; /* for external data; NULL when loaded from memory */
     struct bw_arena arena;
     struct bw_declared *inputs, *outputs;
@@ -87,6 +96,15 @@ struct bw_model {
 /* bw_onnx_session.tensor_data of a model. */
 int bw_model_tensor_data(void *user, struct bw_onnx_tensor *tensor, const void **data, struct bw_err *err);
 void bw_model_plans_destroy(struct bw_model *model);
+
+/* model_files.c: takes a mapping over, to the end of the model; what it fails to keep is left mapped. */
+int bw_model_mapping_keep(struct bw_model *model, struct bw_onnx_mapping mapping, struct bw_err *err);
+/* The mapped bytes as a range of a disk, for a device that would copy them into memory of its own; NULL:
+ * there is no such range, or it is not worth one. The caller destroys it. */
+struct bw_buffer *bw_model_range(struct bw_model *model, const struct bw_device *device, const void *data,
+                                 uint64_t size_bytes);
+void bw_model_disks_close(struct bw_model *model);
+void bw_model_files_close(struct bw_model *model);
 
 /* model_segment.c: computes tensors on a device, through a kept plan where one fits. inputs: by input of the
  * graph; data from malloc. */

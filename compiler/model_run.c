@@ -51,6 +51,7 @@ void bw_model_plans_destroy(struct bw_model *model)
 void bw_model_forget(struct bw_model *model)
 {
     bw_model_plans_destroy(model);
+    bw_model_disks_close(model);
 }
 
 static bool same_shape(const struct bw_array *a, const struct bw_array *b)
@@ -253,6 +254,12 @@ static int import_tensor_data(void *user, struct bw_onnx_tensor *tensor, const v
     return bw_model_tensor_data(((struct import *)user)->model, tensor, data, err);
 }
 
+static struct bw_buffer *import_tensor_range(void *user, const void *data, uint64_t size_bytes)
+{
+    struct import *import = user;
+    return bw_model_range(import->model, import->device, data, size_bytes);
+}
+
 static void import_finish(struct import *import)
 {
     if (import->started)
@@ -268,6 +275,7 @@ static int import_run(struct import *import, struct bw_model *model, struct bw_d
     *session = (struct bw_onnx_session){.proto = model->proto,
                                         .run = import_segment,
                                         .tensor_data = import_tensor_data,
+                                        .tensor_range = import_tensor_range,
                                         .user = import,
                                         .may_realize = may_realize,
                                         .rng = &model->rng};

@@ -78,9 +78,10 @@ static int mix_buffer(struct segment *s, bw_node node, uint64_t *key)
     mix(key, buffer->kind);
     if (buffer->kind == BW_TENSOR_INPUT)
         return bw_vec_push(&s->inputs, buffer->input_index);
-    if (buffer->file)
-        mix(key, (uint64_t)(uintptr_t)buffer->file);
-    else if (buffer->owned)
+    if (buffer->file) { /* each import has a handle of its own for the same range */
+        mix(key, (uint64_t)(uintptr_t)bw_buffer_device(buffer->file));
+        mix(key, bw_buffer_address(buffer->file));
+    } else if (buffer->owned)
         mix_bytes(key, buffer->data, buffer->size_bytes);
     else
         mix(key, (uint64_t)(uintptr_t)buffer->data);

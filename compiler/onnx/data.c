@@ -178,7 +178,7 @@ static int external_map(const struct bw_onnx_tensor *tensor, int fd, uint64_t wa
     void *address = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)start);
     if (address == MAP_FAILED)
         return tensor_error(tensor, err, -errno, "its external file cannot be mapped");
-    *mapping = (struct bw_onnx_mapping){address, size_bytes};
+    *mapping = (struct bw_onnx_mapping){address, size_bytes, start, fd};
     *data = (const uint8_t *)address + (tensor->external_offset - start);
     return 0;
 }
@@ -205,7 +205,8 @@ static int external_data(const struct bw_onnx_tensor *tensor, const char *direct
     } else if (wanted) {
         rc = external_map(tensor, fd, wanted, data, mapping, err);
     }
-    close(fd);
+    if (!mapping->address)
+        close(fd);
     return rc;
 }
 

@@ -98,6 +98,8 @@ struct bw_onnx_session {
                struct bw_err *err);
     /* Elements of an initializer or attribute tensor that live as long as the model. */
     int (*tensor_data)(void *user, struct bw_onnx_tensor *tensor, const void **data, struct bw_err *err);
+    /* Such elements as a range of a file where they are better read from that, else NULL. */
+    struct bw_buffer *(*tensor_range)(void *user, const void *data, uint64_t size_bytes);
     void *user;
     bool may_realize; /* else -ENOTSUP names the node that would have to */
     struct bw_arena arena;

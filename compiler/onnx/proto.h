@@ -230,10 +230,11 @@ bw_symbol bw_onnx_intern(struct bw_onnx_model *model, struct bw_bytes name);
 /* compiler/onnx/data.c: the elements of a tensor, row-major, as arrays have them: in the file itself where
  * possible (any alignment), else decoded once and kept in tensor->decoded (malloc; the caller sees to freeing
  * it). Strings: struct bw_bytes each. `directory` (may be NULL: refused) holds external data; `external`
- * receives a mapping that the caller unmaps. */
+ * receives a mapping that the caller ends. */
 struct bw_onnx_mapping {
-    void *address;
-    uint64_t size_bytes;
+    void *address; /* NULL: none */
+    uint64_t size_bytes, offset;
+    int fd; /* open on the file, for the caller to close */
 };
 int bw_onnx_tensor_data(struct bw_onnx_tensor *tensor, const uint8_t *file, const char *directory,
                         const void **data, struct bw_onnx_mapping *external, struct bw_err *err);

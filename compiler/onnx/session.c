@@ -192,13 +192,28 @@ int bw_onnx_session_input(struct bw_onnx_session *session, const struct bw_value
     return given->kind == BW_VALUE_ARRAY ? value_becomes_input(session, value, model_input) : 0;
 }
 
+/* Elements that stay where they are: in their file, or in the mapping of it. */
+static bw_tensor mapped_tensor(struct bw_onnx_session *session, const struct bw_onnx_value *value)
+{
+    struct bw_tensor_graph *g = session->graph;
+    enum bw_dtype dtype = bw_dtype_carrier(value->dtype);
+    uint64_t size_bytes = (uint64_t)value->elements * bw_dtype_bytes(dtype);
+    struct bw_buffer *range = dtype != BW_BOOL /* of a mapping they are 0 and 1 already */
+                                  ? session->tensor_range(session->user, value->host, size_bytes)
+                                  : NULL;
+    if (!range)
+        return bw_tensor_constant_borrowed(g, dtype, value->rank, value->dims, value->host);
+    bw_tensor tensor = bw_tensor_file(g, dtype, value->rank, value->dims, range);
+    bw_buffer_destroy(range);
+    return tensor;
+}
+
 bw_tensor bw_onnx_tensor_of(struct bw_onnx_session *session, struct bw_onnx_value *value)
 {
     assert(value->kind == BW_VALUE_ARRAY);
     enum bw_dtype dtype = bw_dtype_carrier(value->dtype);
     if (!value->tensor.id && value->mapped)
-        value->tensor =
-            bw_tensor_constant_borrowed(session->graph, dtype, value->rank, value->dims, value->host);
+        value->tensor = mapped_tensor(session, value);
     else if (!value->tensor.id)
         value->tensor = bw_tensor_constant(session->graph, dtype, value->rank, value->dims, value->host);
     return value->tensor;

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "compiler/model_internal.h"
 #include "compiler/onnx/proto.h"
+#include "drivers/disk/disk.h"
 #include "tests/check.h"
 #include "tests/unit/compiler/onnx_writer.h"
 
@@ -195,6 +197,109 @@ static void offsets_and_lengths(void)
     close_place(&place);
 }
 
+enum { WEIGHTS = 30000, WEIGHTS_OFFSET = 12 };
+
+static void weight_add(struct pb *graph, const char *name, uint64_t offset)
+{
+    struct pb tensor = {.size_bytes = 0};
+    char text[24];
+    const char *const entries[][2] = {{"location", "large.bin"}, {"offset", text}};
+    snprintf(text, sizeof text, "%llu", (unsigned long long)offset);
+    pb_int(&tensor, 1, WEIGHTS);
+    pb_int(&tensor, 2, PB_FLOAT);
+    pb_text(&tensor, 8, name);
+    for (size_t i = 0; i < BW_COUNT_OF(entries); i++) {
+        struct pb entry = {.size_bytes = 0};
+        pb_text(&entry, 1, entries[i][0]);
+        pb_text(&entry, 2, entries[i][1]);
+        pb_message(&tensor, 13, &entry);
+    }
+    pb_int(&tensor, 14, 1);
+    pb_message(graph, 5, &tensor);
+}
+
+/* y = x * scale + shift, whose weights are in one file. */
+static struct pb weighted_model(void)
+{
+    struct pb graph = {.size_bytes = 0};
+    weight_add(&graph, "scale", WEIGHTS_OFFSET);
+    weight_add(&graph, "shift", WEIGHTS_OFFSET + 4 * WEIGHTS);
+    pb_node(&graph, "Mul", "x,scale", "scaled", NULL);
+    pb_node(&graph, "Add", "scaled,shift", "y", NULL);
+    pb_graph_input(&graph, "x", PB_FLOAT, "30000");
+    pb_graph_output(&graph, "y", PB_FLOAT, "30000");
+    return pb_model(&graph, 23);
+}
+
+static void weighted_run(struct bw_model *model, struct bw_device *device, const float *weights)
+{
+    static float x[WEIGHTS];
+    struct bw_err err = {0};
+    struct bw_value output = {0},
+                    input = {.kind = BW_VALUE_ARRAY,
+                             .array = {.dtype = BW_F32, .rank = 1, .dims = {WEIGHTS}, .data = x}};
+    for (int i = 0; i < WEIGHTS; i++)
+        x[i] = (float)(i % 7);
+    if (!BW_OK(bw_model_run(model, device, &input, &output, &err), &err))
+        return;
+    int wrong = 0;
+    for (int i = 0; i < WEIGHTS; i++)
+        wrong += ((const float *)output.array.data)[i] != x[i] * weights[i] + weights[WEIGHTS + i];
+    BW_EQ(wrong, 0);
+    bw_value_free(&output);
+}
+
+/* A device with memory of its own gets large weights from a disk; the host and the evaluator use them where
+ * they are mapped. */
+static void weights_come_from_a_disk(void)
+{
+    static const struct {
+        const char *device;
+        bool through_disk;
+    } rows[] = {{NULL, false}, {"host:0", false}, {"mockkfd+amd@gfx1100,cu=2,vram=64M", true}};
+    struct place place;
+    char path[PATH_BYTES];
+    float *file = calloc(WEIGHTS_OFFSET / 4 + 2 * WEIGHTS, 4), *weights = file + WEIGHTS_OFFSET / 4;
+    for (int i = 0; i < 2 * WEIGHTS; i++)
+        weights[i] = (float)(i % 1000 - 500);
+    open_place(&place);
+    write_file(&place, "model/large.bin", file, WEIGHTS_OFFSET + 8 * WEIGHTS);
+    struct pb pb = weighted_model();
+    write_file(&place, "model/m.onnx", pb.data, pb.size_bytes);
+    for (size_t i = 0; i < BW_COUNT_OF(rows); i++) {
+        struct bw_ctx *ctx = NULL;
+        struct bw_device *device = NULL;
+        struct bw_model *model = NULL;
+        struct bw_err err = {0};
+        uint64_t disk_bytes = 0;
+        BW_OK(bw_ctx_create(NULL, &ctx, &err), &err);
+        BW_OK(bw_model_load(at(&place, "model/m.onnx", path), &model, &err), &err);
+        if (rows[i].device)
+            BW_OK(bw_device_open(ctx, rows[i].device, &device, &err), &err);
+        for (int run = 0; run < 2; run++) {
+            weighted_run(model, device, weights);
+            for (size_t k = 0; k < model->files.count; k++) {
+                struct bw_device *disk = model->files.data[k].disk;
+                struct bw_disk_manner manner = {0};
+                if (disk)
+                    manner = bw_disk_manner(((struct bw_disk_device *)disk)->disk);
+                disk_bytes += manner.direct_bytes + manner.cached_bytes;
+            }
+            if (rows[i].through_disk) /* the second run has them, or after forgetting reads them again */
+                BW_TRUE(disk_bytes >= 8 * WEIGHTS && disk_bytes < 10 * WEIGHTS);
+            else
+                BW_EQ(disk_bytes, 0);
+            disk_bytes = 0;
+            bw_model_forget(model);
+        }
+        bw_model_destroy(model);
+        bw_device_close(device);
+        bw_ctx_destroy(ctx);
+    }
+    free(file);
+    close_place(&place);
+}
+
 /* INT4: six elements are three bytes. */
 static void packed_elements(void)
 {
@@ -266,4 +371,5 @@ static void component_by_component(void)
 
 BW_TEST_MAIN("onnx_external", {"files_beside_the_model", files_beside_the_model},
              {"files_that_are_none", files_that_are_none}, {"offsets_and_lengths", offsets_and_lengths},
-             {"packed_elements", packed_elements}, {"component_by_component", component_by_component})
+             {"weights_come_from_a_disk", weights_come_from_a_disk}, {"packed_elements", packed_elements},
+             {"component_by_component", component_by_component})
