@@ -42,7 +42,7 @@ for name in "$esc" "amd$esc" "mockkfd+amd@$esc" "mockkfd+amd@gfx1100,$esc=1" "mo
   BW_DEV=$name "$bellwire" devices --json >"$work/.out" 2>"$work/.err" && is_json
   harmless
 done
-BW_DEV=disk:/$esc hostile 1 '\\x1b.*ENOENT' run "$models/relu.onnx" --shape x=1x1
+BW_DEV=disk:/$esc hostile 3 '\\x1b.*ENOENT' run "$models/relu.onnx" --shape x=1x1
 BW_WAIT_MS=$esc hostile 2 'BW_WAIT_MS' devices
 BW_MOCK_FAULTS=$esc hostile 2 '.' run "$models/relu.onnx" --shape x=1x1
 hostile 2 '.' mock --fault "mec:$esc" -- devices
