@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "iface/kfd.h"
 #include "mem/interval.h"
 
@@ -18,8 +19,8 @@ struct wrap_sys {
     enum bw_sys_call fail_call;
     uint64_t fail_at; /* value of the count that fails, 0: none */
     int fail_error;
-    bool fired;
-    uint64_t descriptors;
+    bool fired, kills, dead;
+    BW_VEC(int) descriptors;       /* that are open */
     struct bw_interval_map mapped; /* plain memory by address */
     uint64_t hooked_bytes;         /* regions that have no address */
     bool clock_taken;
@@ -31,6 +32,19 @@ static struct wrap_sys *wrap_of(const struct bw_sys *sys)
     return (struct wrap_sys *)(uintptr_t)sys;
 }
 
+/* What the kernel does with the descriptors of a process that is no more. */
+static void descriptors_close(struct wrap_sys *wrap)
+{
+    int fd = -1;
+    do {
+        pthread_mutex_lock(&wrap->lock);
+        fd = wrap->descriptors.count ? wrap->descriptors.data[--wrap->descriptors.count] : -1;
+        pthread_mutex_unlock(&wrap->lock);
+        if (fd >= 0)
+            wrap->inner->ops->close(wrap->inner, fd);
+    } while (fd >= 0);
+}
+
 /* Counts the call and returns the error to give instead of making it, 0 for none. */
 static int enter(struct wrap_sys *wrap, enum bw_sys_call call)
 {
@@ -40,18 +54,37 @@ static int enter(struct wrap_sys *wrap, enum bw_sys_call call)
     __atomic_fetch_add(&wrap->base.calls, 1, __ATOMIC_RELAXED);
     bool fails = wrap->fail_at && (wrap->fail_call == call || wrap->fail_call == BW_SYS_CALL_ANY) &&
                  wrap->counts[wrap->fail_call] == wrap->fail_at;
-    int error = fails ? -wrap->fail_error : 0;
+    bool dies = fails && wrap->kills;
     wrap->fired |= fails;
+    wrap->dead |= dies;
+    int error = fails || wrap->dead ? -wrap->fail_error : 0;
     pthread_mutex_unlock(&wrap->lock);
+    if (dies)
+        descriptors_close(wrap);
     return error;
 }
 
-static void add_descriptors(struct wrap_sys *wrap, int64_t change)
+static void descriptor_add(struct wrap_sys *wrap, int fd)
 {
     pthread_mutex_lock(&wrap->lock);
-    assert(change > 0 || wrap->descriptors);
-    wrap->descriptors += (uint64_t)change;
+    int rc = bw_vec_push(&wrap->descriptors, fd);
     pthread_mutex_unlock(&wrap->lock);
+    assert(!rc); /* a test tool: out of memory here would only hide a leak */
+    (void)rc;
+}
+
+/* Whether it was among those that are open. */
+static bool descriptor_take(struct wrap_sys *wrap, int fd)
+{
+    bool found = false;
+    pthread_mutex_lock(&wrap->lock);
+    for (size_t i = 0; i < wrap->descriptors.count && !found; i++) {
+        found = wrap->descriptors.data[i] == fd;
+        if (found)
+            wrap->descriptors.data[i] = wrap->descriptors.data[--wrap->descriptors.count];
+    }
+    pthread_mutex_unlock(&wrap->lock);
+    return found;
 }
 
 static int wrap_open(struct bw_sys *sys, const char *path, int flags)
@@ -61,7 +94,7 @@ static int wrap_open(struct bw_sys *sys, const char *path, int flags)
     if (!rc)
         rc = wrap->inner->ops->open(wrap->inner, path, flags);
     if (rc >= 0)
-        add_descriptors(wrap, 1);
+        descriptor_add(wrap, rc);
     return rc;
 }
 
@@ -69,9 +102,7 @@ static int wrap_close(struct bw_sys *sys, int fd)
 {
     struct wrap_sys *wrap = wrap_of(sys);
     int injected = enter(wrap, BW_SYS_CALL_CLOSE);
-    int rc = wrap->inner->ops->close(wrap->inner, fd);
-    if (rc != -EBADF)
-        add_descriptors(wrap, -1);
+    int rc = descriptor_take(wrap, fd) ? wrap->inner->ops->close(wrap->inner, fd) : -EBADF;
     return injected ? injected : rc;
 }
 
@@ -111,7 +142,7 @@ static int wrap_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *a
         return rc;
     rc = wrap->inner->ops->ioctl(wrap->inner, fd, request, argument);
     if (rc >= 0 && request == DRM_IOCTL_PRIME_HANDLE_TO_FD) /* the one that opens something */
-        add_descriptors(wrap, 1);
+        descriptor_add(wrap, ((const struct drm_prime_handle *)argument)->fd);
     return rc;
 }
 
@@ -232,6 +263,7 @@ static void wrap_destroy(struct bw_sys *sys)
     struct wrap_sys *wrap = wrap_of(sys);
     bw_sys_destroy(wrap->inner);
     bw_interval_map_free(&wrap->mapped);
+    bw_vec_free(&wrap->descriptors);
     pthread_mutex_destroy(&wrap->lock);
     free(wrap);
 }
@@ -276,16 +308,27 @@ int bw_sys_wrap_create(struct bw_sys *inner, struct bw_sys **sys)
     return 0;
 }
 
-void bw_sys_wrap_fail(struct bw_sys *sys, enum bw_sys_call call, uint64_t nth, int error)
+static void rule_set(struct wrap_sys *wrap, enum bw_sys_call call, uint64_t nth, int error, bool kills)
 {
-    struct wrap_sys *wrap = wrap_of(sys);
     assert(error >= 0 && nth > 0);
     pthread_mutex_lock(&wrap->lock);
     wrap->fail_call = call;
     wrap->fail_at = error ? wrap->counts[call] + nth : 0;
     wrap->fail_error = error;
+    wrap->kills = kills;
     wrap->fired = false;
     pthread_mutex_unlock(&wrap->lock);
+}
+
+void bw_sys_wrap_fail(struct bw_sys *sys, enum bw_sys_call call, uint64_t nth, int error)
+{
+    rule_set(wrap_of(sys), call, nth, error, false);
+}
+
+void bw_sys_wrap_kill(struct bw_sys *sys, uint64_t nth, int error)
+{
+    assert(error > 0);
+    rule_set(wrap_of(sys), BW_SYS_CALL_ANY, nth, error, true);
 }
 
 int bw_sys_wrap_fired(const struct bw_sys *sys)
@@ -344,7 +387,7 @@ uint64_t bw_sys_wrap_open_descriptors(struct bw_sys *sys)
 {
     struct wrap_sys *wrap = wrap_of(sys);
     pthread_mutex_lock(&wrap->lock);
-    uint64_t count = wrap->descriptors;
+    uint64_t count = wrap->descriptors.count;
     pthread_mutex_unlock(&wrap->lock);
     return count;
 }

@@ -36,6 +36,11 @@ int bw_sys_wrap_create(struct bw_sys *inner, struct bw_sys **sys);
  * rule back. What is closed or unmapped is really closed or unmapped even when the call is made to fail, as
  * on Linux. A failed ioctl, map or open has no effect. */
 void bw_sys_wrap_fail(struct bw_sys *sys, enum bw_sys_call call, uint64_t nth, int error);
+/* As when the process is killed in the middle of its nth call of any kind from now (1 is the next one): every
+ * descriptor is closed, by nobody who would clean up first, that call and all after it return -error. Memory
+ * stays mapped until it is unmapped, since whoever used it still runs in here. Fires like a rule of
+ * bw_sys_wrap_fail, of which there is one at a time. */
+void bw_sys_wrap_kill(struct bw_sys *sys, uint64_t nth, int error);
 /* Whether the rule has fired. */
 int bw_sys_wrap_fired(const struct bw_sys *sys);
 /* Calls of that kind since creation. */

@@ -191,6 +191,7 @@ struct bw_mock {
     struct bw_mock_faults faults;
     BW_VEC(struct bw_mock_file) files;
     BW_VEC(struct bw_mock_process *) processes;
+    uint64_t spaces; /* that there were: one per process and GPU. Guarded by lock */
     BW_VEC(struct bw_mock_cpu_map) cpu_maps;
 
     pthread_mutex_t step_lock; /* single-step: one step at a time; also guards rng */

@@ -31,7 +31,7 @@ struct bw_mock_process *bw_mock_process_create(struct bw_mock *machine, bool drm
         process->contexts[i].shared_aperture = drm ? BW_MOCK_DRM_LDS_APERTURE : BW_MOCK_LDS_APERTURE;
         process->contexts[i].private_aperture = drm ? BW_MOCK_DRM_SCRATCH_APERTURE : BW_MOCK_SCRATCH_APERTURE;
         process->contexts[i].render_fd = -1;
-        bw_mock_space_init(&process->contexts[i].space);
+        bw_mock_space_init(&process->contexts[i].space, ++machine->spaces);
     }
     return process;
 }

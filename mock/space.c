@@ -6,11 +6,16 @@
 
 #include "mock/memory.h"
 
-enum { COPY_CHUNK = 1 << 20 }; /* longest copy under the lock, so that an unmap never waits long */
+enum {
+    COPY_CHUNK = 1 << 20, /* longest copy under the lock, so that an unmap never waits long */
+    SERIAL_SHIFT = 32,    /* generations below are the space's own */
+};
 
-int bw_mock_space_init(struct bw_mock_space *space)
+int bw_mock_space_init(struct bw_mock_space *space, uint64_t serial)
 {
     memset(space, 0, sizeof *space);
+    assert(serial >> SERIAL_SHIFT == 0);
+    atomic_store(&space->generation, serial << SERIAL_SHIFT);
     return -pthread_rwlock_init(&space->lock, NULL);
 }
 

@@ -36,7 +36,8 @@ struct bw_mock_mapping {
 struct bw_mock_space {
     pthread_rwlock_t lock;
     BW_VEC(struct bw_mock_mapping) maps; /* sorted by va, never overlapping */
-    _Atomic uint64_t generation;         /* changes whenever a mapping goes away */
+    _Atomic uint64_t generation; /* changes whenever a mapping goes away; no other space ever has the same, not
+                                    even one that comes to lie where this one was */
 };
 
 /* Where an access failed and why. */
@@ -46,7 +47,8 @@ struct bw_mock_violation {
     bool mapped; /* mapped, but not with this right */
 };
 
-int bw_mock_space_init(struct bw_mock_space *space);
+/* serial: another for each space that engines reach, below 2^32. */
+int bw_mock_space_init(struct bw_mock_space *space, uint64_t serial);
 void bw_mock_space_fini(struct bw_mock_space *space);
 
 /* -EINVAL: overlaps a mapping. -ENOMEM. */

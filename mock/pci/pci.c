@@ -473,7 +473,7 @@ static struct machine *machine_create(const struct bw_mock_device_ops *const *de
         slots[i].ops = devices[i];
         slots[i].index = i;
         pthread_mutex_init(&slots[i].lock, NULL);
-        bw_mock_space_init(&slots[i].windows);
+        bw_mock_space_init(&slots[i].windows, 0);
         memset(slots[i].interrupts, -1, sizeof slots[i].interrupts);
         for (uint32_t bar = 0; bar < BW_MOCK_BARS; bar++)
             bars[i * BW_MOCK_BARS + bar] = (struct window){&slots[i], bar};

@@ -46,6 +46,38 @@ static void fails_exactly_the_call_that_was_named(void)
     bw_sys_destroy(host);
 }
 
+/* Descriptors end with the process, memory with whoever used it. */
+static void whoever_is_killed_makes_no_call_any_more(void)
+{
+    struct bw_sys *host, *sys;
+    struct bw_region region;
+    char byte;
+    BW_EQ(bw_sys_host_create(&host), 0);
+    BW_EQ(bw_sys_wrap_create(host, &sys), 0);
+    int first = sys->ops->open(sys, "/dev/zero", O_RDONLY),
+        second = sys->ops->open(sys, "/dev/zero", O_RDONLY);
+    struct bw_map_request request = {.fd = -1, .size_bytes = 4096, .writable = true};
+    BW_EQ(sys->ops->map(sys, &request, &region), 0);
+    bw_sys_wrap_kill(sys, 2, EREMOTEIO);
+    BW_EQ(sys->ops->read(sys, first, &byte, 1), 1);
+    BW_EQ(bw_sys_wrap_fired(sys), 0);
+    BW_EQ(sys->ops->read(sys, first, &byte, 1), -EREMOTEIO);
+    BW_EQ(bw_sys_wrap_fired(sys), 1);
+    BW_EQ(fcntl(first, F_GETFD), -1);
+    BW_EQ(fcntl(second, F_GETFD), -1);
+    BW_EQ(bw_sys_wrap_open_descriptors(sys), 0);
+    BW_EQ(sys->ops->open(sys, "/dev/zero", O_RDONLY), -EREMOTEIO);
+    int other = host->ops->open(host, "/dev/zero", O_RDONLY); /* somebody else's, of the same number */
+    BW_EQ(other, first);
+    BW_EQ(sys->ops->close(sys, first), -EREMOTEIO);
+    BW_EQ(host->ops->close(host, other), 0);
+    *(volatile char *)region.base = 1; /* still there */
+    BW_EQ(sys->ops->unmap(sys, &region), -EREMOTEIO);
+    BW_EQ(bw_sys_wrap_mapped_bytes(sys), 0);
+    bw_sys_destroy(sys);
+    bw_sys_destroy(host);
+}
+
 static void mappings_are_counted_by_the_byte(void)
 {
     struct bw_sys *host, *sys;
@@ -77,4 +109,5 @@ static void mappings_are_counted_by_the_byte(void)
 
 BW_TEST_MAIN("iface.sys_wrap",
              {"fails exactly the call that was named", fails_exactly_the_call_that_was_named},
+             {"whoever is killed makes no call any more", whoever_is_killed_makes_no_call_any_more},
              {"mappings are counted by the byte", mappings_are_counted_by_the_byte})
