@@ -4,6 +4,8 @@
 #include "mock/timing.h"
 #include "tests/scenario/box.h"
 
+enum { GPUS = GPUS_MAX };
+
 /* In whatever order a program lists them: by source, by target, or in steps around a ring. */
 enum order { BY_SOURCE, BY_TARGET, IN_STEPS, ORDERS };
 
@@ -80,8 +82,10 @@ static void reaches(const char *name, uint32_t xgmi_engines, uint64_t part_bytes
     struct box box;
     if (!topology_read(name, &topology))
         return;
-    if (box_open(&box, (struct bw_mock_config){.vram_bytes = 1 << 30, .xgmi_engines = xgmi_engines},
-                 GPUS * part_bytes, 0, (const char *const[]){NULL})) {
+    if (box_open(
+            &box,
+            (struct bw_mock_config){.gpu_count = GPUS, .vram_bytes = 1 << 30, .xgmi_engines = xgmi_engines},
+            GPUS * part_bytes, 0, (const char *const[]){NULL})) {
         for (int i = 0; i < 2 * ORDERS; i++) {
             enum order order = (enum order)(i / 2);
             struct bw_linked_graph *linked = all_to_all_link(&box, order, part_bytes, i % 2);
