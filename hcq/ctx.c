@@ -71,6 +71,20 @@ static char *cache_dir_default(void)
     return length < 0 ? NULL : path;
 }
 
+/* What every kernel driver takes: a page, and more than anybody has in flight. */
+enum { RING_BYTES_MIN = 4096, RING_BYTES_MAX = 1 << 20 };
+
+static int ring_bytes_check(uint64_t ring_bytes, struct bw_err *err)
+{
+    if (!ring_bytes ||
+        (bw_is_pow2(ring_bytes) && ring_bytes >= RING_BYTES_MIN && ring_bytes <= RING_BYTES_MAX))
+        return 0;
+    bw_fail(err, -EINVAL, "config", "ring_bytes");
+    bw_err_expected(err, "0, or a power of two from %d to %d", RING_BYTES_MIN, RING_BYTES_MAX);
+    bw_err_observed(err, "%llu", (unsigned long long)ring_bytes);
+    return -EINVAL;
+}
+
 /* Takes over what the caller's struct has, which may be of an older size. */
 static int config_copy(struct bw_ctx *ctx, const struct bw_ctx_config *config, struct bw_err *err)
 {
@@ -84,6 +98,11 @@ static int config_copy(struct bw_ctx *ctx, const struct bw_ctx_config *config, s
         }
         memcpy(&ctx->config, config, config->size);
         ctx->config.size = sizeof ctx->config;
+        int rc = ring_bytes_check(ctx->config.ring_bytes, err);
+        if (rc) {
+            ctx->config = (struct bw_ctx_config){0}; /* the strings are the caller's */
+            return rc;
+        }
     }
     const char **strings[] = {&ctx->config.device, &ctx->config.cache_dir, &ctx->config.mock_faults,
                               &ctx->config.mock_trace};

@@ -303,8 +303,9 @@ int bw_amd_open_arch(struct bw_ctx *ctx, struct bw_iface *iface, const struct bw
     device->iface = iface;
     device->pm4 = arch->packets & (BW_AMD_PM4_COHER | BW_AMD_PM4_GCR);
     device->sdma = arch->packets & (BW_AMD_SDMA_4 | BW_AMD_SDMA_5);
-    device->compute_ring_bytes = BW_AMD_COMPUTE_RING_BYTES;
-    device->copy_ring_bytes = BW_AMD_COPY_RING_BYTES;
+    uint32_t ring_bytes = ctx ? (uint32_t)bw_ctx_config(ctx)->ring_bytes : 0;
+    device->compute_ring_bytes = ring_bytes ? ring_bytes : BW_AMD_COMPUTE_RING_BYTES;
+    device->copy_ring_bytes = ring_bytes ? ring_bytes : BW_AMD_COPY_RING_BYTES;
     device->wait_ns = ctx ? bw_ctx_config(ctx)->wait_ns : wait_ns_default;
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->upload_lock, NULL);

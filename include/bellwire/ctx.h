@@ -28,10 +28,13 @@ struct bw_ctx_config {
     const char *mock_faults; /* what befalls mock devices: specifications of bw_mock_fault_add, separated by
                                 semicolons, added when a mock machine is made; NULL: nothing */
     const char *mock_trace;  /* file to which mock machines append what they do (bw_mock_trace); NULL: none */
+    uint64_t ring_bytes;     /* of every queue that has a ring, a power of two from 4 KiB to 1 MiB; 0: the
+                                driver's     own choice. Tests of full rings start with small ones */
 };
 
 /* Fills config with defaults and BW_DEV, BW_WAIT_MS, BW_HOST_THREADS, BW_MOCK_THREADS, BW_MOCK_FAULTS,
- * BW_MOCK_TRACE, BW_CACHE. Strings point into the environment. -EINVAL names a variable that cannot be parsed. */
+ * BW_MOCK_TRACE, BW_CACHE. Strings point into the environment. -EINVAL names a variable that cannot be
+ * parsed. */
 int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *err);
 
 /* config may be NULL (defaults, no environment). The caller ends it with bw_ctx_destroy after closing its

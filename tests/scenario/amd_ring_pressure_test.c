@@ -1,8 +1,8 @@
-/* Goal (S6): rings of one page, engines that block on a signal until they are released, many submits: the
- * driver refuses instead of overwriting, and nothing is lost. */
+/* Goal (S6): rings of one page, engines that block on a signal until they are released, a million submits:
+ * the driver refuses instead of overwriting, and nothing is lost. */
 #include "tests/scenario/amd_mock.h"
 
-enum { RING_BYTES = 4096, SUBMITS = 20000 };
+enum { RING_BYTES = 4096, SUBMITS = 500000 }; /* a million on the two queues */
 
 /* One command buffer per queue that counts: waits for nothing, raises signal `index` to n. Encoded at a fixed
  * place per n modulo the number of places, and submitted again and again. */

@@ -9,7 +9,7 @@ enum { GPU_RING_BYTES = 96 };
 
 struct gpu_ring {
     struct rig *rig;
-    uint32_t count;
+    uint32_t count, instances; /* instances: of each graph that is linked; 0: the default */
     struct bw_buffer *state[RIG_DEVICES_MAX], *inbox[RIG_DEVICES_MAX];
     struct bw_linked_graph *linked;
     uint8_t state_model[RIG_DEVICES_MAX][GPU_RING_BYTES], inbox_model[RIG_DEVICES_MAX][GPU_RING_BYTES];
@@ -44,8 +44,9 @@ static inline int gpu_ring_link(struct gpu_ring *ring)
             rc = bw_graph_copy(graph, rig->devices[i], range_all(ring->inbox[(i + 1) % ring->count]),
                                range_all(ring->state[i]), &rig->err);
     }
+    struct bw_link_options options = {.size = sizeof options, .instances = ring->instances};
     if (!rc)
-        rc = bw_graph_link(graph, NULL, &ring->linked, &rig->err);
+        rc = bw_graph_link(graph, &options, &ring->linked, &rig->err);
     bw_graph_destroy(graph);
     return rc;
 }

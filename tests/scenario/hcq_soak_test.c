@@ -14,7 +14,7 @@
 #include "tests/unit/hcq/fuzz_world.h"
 #include "tests/way.h"
 
-enum { GPUS_MIN = 2, VRAM_BYTES = 64 << 20, MARK = EREMOTEIO /* nobody else returns this */ };
+enum { GPUS_MIN = 2, GPUS_MAX = 8, VRAM_BYTES = 64 << 20, MARK = EREMOTEIO /* nobody else returns this */ };
 
 /* Of the virtual clock: only where a machine is stepped does anything hang. */
 #define WAIT_NS 200000000ull
@@ -41,7 +41,7 @@ static bool machine_make(struct stage *stage, uint64_t seed, bool stepped)
     static const char *const actions[] = {"drop", "fail=EINVAL", "delay=1"};
     struct bw_rng *rng = &stage->rng;
     *stage = (struct stage){.stepped = stepped, .rng = {seed}};
-    stage->gpus = GPUS_MIN + (uint32_t)bw_rng_below(rng, RIG_DEVICES_MAX - GPUS_MIN + 1);
+    stage->gpus = GPUS_MIN + (uint32_t)bw_rng_below(rng, GPUS_MAX - GPUS_MIN + 1);
     struct bw_mock_config mock = {.size = sizeof mock,
                                   .arch = "gfx1100",
                                   .gpu_count = stage->gpus,

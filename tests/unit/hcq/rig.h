@@ -8,7 +8,7 @@
 #include "tests/objects.h"
 #include "tests/seed.h"
 
-enum { RIG_DEVICES_MAX = 8 };
+enum { RIG_DEVICES_MAX = 9 /* eight GPUs and a host */ };
 
 static const uint32_t rig_kernels_gfx1100[] = {
 #include "tests/unit/hcq/kernels_gfx1100.inc"
