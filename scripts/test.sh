@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [FILTER]: installs what is missing, builds, runs the whole test suite, then the quick tests under AddressSanitizer and
-# UndefinedBehaviorSanitizer, those with several threads under ThreadSanitizer, and each fuzzer for a minute. With FILTER (a ctest
-# regular expression), the tests of that name alone.
+# UndefinedBehaviorSanitizer, those with several threads under ThreadSanitizer, half a minute of random graphs, faults and kills, and each
+# fuzzer for a minute. With FILTER (a ctest regular expression), the tests of that name alone.
 set -eu -o pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 filter=${1:-.}
@@ -23,4 +23,5 @@ run_suite release all -R "$filter"
 [ $# = 0 ] || exit 0
 run_suite asan all -L 'unit|scenario' -LE slow
 run_suite tsan threads_tests -L threads -LE slow
+BW_SEED=1 bash "$bw_root/scripts/soak.sh" 26 # the same inputs each time: without arguments soak.sh looks for new ones
 bash "$bw_root/scripts/fuzz.sh" 60 1 # the same inputs each time: soak.sh looks for new ones

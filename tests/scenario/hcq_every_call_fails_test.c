@@ -13,6 +13,14 @@ struct life {
     struct gpu_ring ring;
 };
 
+static bool life_begin(struct life *life)
+{
+    uint32_t gpus = life->ring.count;
+    life->rig = (struct rig){0};
+    life->ring = (struct gpu_ring){.rig = &life->rig, .count = gpus};
+    return BW_EQ(bw_sys_wrap_create(life->mock, &life->sys), 0);
+}
+
 static bool life_machine(struct life *life, uint32_t gpus, const char *const *faults)
 {
     struct bw_mock_config mock = {.size = sizeof mock,
@@ -29,7 +37,7 @@ static bool life_machine(struct life *life, uint32_t gpus, const char *const *fa
     bool ok = BW_OK(bw_mock_kfd_create(&mock, &life->mock, &err), &err);
     for (; ok && *faults; faults++)
         ok = BW_OK(bw_mock_fault_add(life->mock, *faults, &err), &err);
-    return ok && BW_EQ(bw_sys_wrap_create(life->mock, &life->sys), 0);
+    return ok && life_begin(life);
 }
 
 static int life_open(struct life *life)
@@ -62,8 +70,8 @@ static int life_go_on(struct life *life)
     return rc ? rc : gpu_ring_check(&life->ring);
 }
 
-/* Whether the rule fired at all, also in closing. */
-static bool life_end(struct life *life)
+/* The machine stays. Whether the rule fired at all, also in closing. */
+static bool life_leave(struct life *life)
 {
     gpu_ring_close(&life->ring);
     rig_close(&life->rig);
@@ -72,6 +80,12 @@ static bool life_end(struct life *life)
     BW_EQ(bw_sys_wrap_open_descriptors(life->sys), 0);
     BW_EQ(bw_sys_wrap_mapped_bytes(life->sys), 0);
     bw_sys_destroy(life->sys);
+    return fired;
+}
+
+static bool life_end(struct life *life)
+{
+    bool fired = life_leave(life);
     bw_sys_destroy(life->mock);
     return fired;
 }
@@ -157,7 +171,51 @@ static void calls_of_eight_gpus(void)
     }
 }
 
+/* ---- deaths ---- */
+
+/* A process is killed in the middle of one of its calls, and so is the next one, on the same machine. Whoever
+ * lives finds the right bytes. */
+static void deaths(uint32_t gpus, uint32_t draws)
+{
+    struct bw_rng rng = bw_test_rng("deaths");
+    struct life life;
+    uint32_t noticed = 0;
+    if (!life_machine(&life, gpus, bounced))
+        return;
+    BW_OK(life_go_on(&life), &life.rig.err);
+    uint64_t count = bw_sys_wrap_calls(life.sys, BW_SYS_CALL_ANY);
+    life_leave(&life);
+    for (uint32_t draw = 0; draw < draws && life_begin(&life); draw++) {
+        uint32_t failures = CU_get_number_of_failures();
+        uint64_t nth = 1 + bw_rng_below(&rng, count);
+        bw_sys_wrap_kill(life.sys, nth, MARK);
+        int rc = life_go_on(&life);
+        if (rc) /* else its work was done, and it died of the last wait, or in closing */
+            BW_EQ(life.rig.err.code, rc);
+        noticed += rc != 0;
+        BW_TRUE(life_leave(&life));
+        if (draw % 4 == 3 && life_begin(&life)) {
+            BW_OK(life_go_on(&life), &life.rig.err);
+            life_leave(&life);
+        }
+        if (CU_get_number_of_failures() != failures) {
+            printf("      %u GPUs, death %u, at call %" PRIu64 "\n", gpus, draw, nth);
+            break;
+        }
+    }
+    BW_TRUE(noticed > draws / 2);
+    bw_sys_destroy(life.mock);
+}
+
+static void the_next_process_lives_where_others_were_killed(void)
+{
+    deaths(2, 80);
+    deaths(8, 16);
+}
+
 BW_TEST_MAIN("scenario.hcq_every_call_fails", {"every call of two GPUs", every_call_of_two_gpus},
              {"every ioctl and map of two GPUs without a link",
               every_ioctl_and_map_of_two_gpus_without_a_link},
-             {"calls of eight GPUs", calls_of_eight_gpus})
+             {"calls of eight GPUs", calls_of_eight_gpus},
+             {"the next process lives where others were killed",
+              the_next_process_lives_where_others_were_killed})
