@@ -126,7 +126,9 @@ static void full_rings_wait_for_room(void)
 
 /* ---- a consumer that stalls ---- */
 
-/* A host kernel waits for the flag; then it goes to every GPU, and whatever they do comes after. */
+/* A host kernel waits for the flag's first word; then the second one goes to every GPU, and whatever they do
+ * comes after. */
+enum { FLAG, VALUE, WORDS };
 struct stall {
     struct pressure *pressure;
     struct bw_buffer *flag;
@@ -148,14 +150,15 @@ static struct bw_linked_graph *stall_link(struct stall *stall, uint32_t host)
     BW_OK(bw_graph_kernel(graph, rig_kernel(rig, host, "wait_for_flag"), &launch, &rig->err), &rig->err);
     for (uint32_t i = 0; i < ring->count; i++)
         BW_OK(bw_graph_copy(graph, rig->devices[i], (struct bw_range){ring->inbox[i], 0, 0, sizeof(uint32_t)},
-                            range_all(stall->flag), &rig->err),
+                            (struct bw_range){stall->flag, 0, VALUE * sizeof(uint32_t), sizeof(uint32_t)},
+                            &rig->err),
               &rig->err);
     return rig_link(rig, graph);
 }
 
-static void flag_set(struct bw_buffer *flag, uint32_t value)
+static void word_set(struct bw_buffer *flag, uint32_t index, uint32_t value)
 {
-    __atomic_store_n((uint32_t *)bw_buffer_map(flag), value, __ATOMIC_RELEASE);
+    __atomic_store_n((uint32_t *)bw_buffer_map(flag) + index, value, __ATOMIC_RELEASE);
 }
 
 /* No checks of CUnit in here: a thread does this. */
@@ -191,15 +194,17 @@ static void consumer_that_stalls(uint32_t gpus)
         return;
     struct rig *rig = &machine.rig;
     if (pressure_open(&pressure, rig, gpus)) {
-        struct stall stall = {&pressure, rig_buffer(rig, gpus, sizeof value, BW_BUFFER_HOST), NULL, 0, 0};
-        flag_set(stall.flag, 0);
+        struct stall stall = {&pressure, rig_buffer(rig, gpus, WORDS * sizeof value, BW_BUFFER_HOST), NULL, 0,
+                              0};
+        word_set(stall.flag, FLAG, 0);
+        word_set(stall.flag, VALUE, value);
         stall.linked = stall_link(&stall, gpus);
         for (uint32_t i = 0; i < gpus; i++)
             memcpy(pressure.ring.inbox_model[i], &value, sizeof value);
         if (BW_EQ(pthread_create(&thread, NULL, stall_run, &stall), 0)) {
             wait_until_full(&pressure);
             BW_TRUE(pressure.submitted < TURNS);
-            flag_set(stall.flag, value);
+            word_set(stall.flag, FLAG, 1);
             pthread_join(thread, NULL);
             finish(&pressure, stall.rc, stall.ticket);
         }

@@ -24,10 +24,9 @@ static void values_pass(uint64_t end)
 {
     static const uint64_t leads[] = {3, 40};
     for (size_t i = 0; i < BW_COUNT_OF(leads); i++) {
-        for (int kind = RIG_STEPPED; kind <= RIG_THREADED; kind++) {
-            roll_over((enum rig_machine)kind, 2, end - leads[i]);
-            roll_over((enum rig_machine)kind, 8, end - leads[i]);
-        }
+        roll_over(RIG_STEPPED, 2, end - leads[i]);
+        roll_over(RIG_THREADED, 2, end - leads[i]);
+        roll_over(RIG_THREADED, 8, end - leads[i]);
     }
 }
 

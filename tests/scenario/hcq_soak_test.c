@@ -248,18 +248,18 @@ static void rounds_run(const char *name, bool (*round_run)(uint64_t seed, bool s
 
 static void faults_that_harm_are_told_and_survived(void)
 {
-    rounds_run("harm", faults_round, true, 12);
+    rounds_run("harm", faults_round, true, 8);
 }
 
 static void what_is_late_or_comes_twice_harms_nobody(void)
 {
-    rounds_run("late", faults_round, false, 8);
+    rounds_run("late", faults_round, false, 4);
 }
 
 static void the_next_process_works_where_one_died(void)
 {
-    rounds_run("deaths, stepped", death_round, true, 8);
-    rounds_run("deaths", death_round, false, 8);
+    rounds_run("deaths, stepped", death_round, true, 4);
+    rounds_run("deaths", death_round, false, 4);
 }
 
 BW_TEST_MAIN("scenario.hcq_soak",
