@@ -1,23 +1,15 @@
-/* A complete mock device: a "GPU" whose only packet is a fence, and a client that drives it.
+/* A complete mock device: a "GPU" whose only packet is a fence, and below it a client that drives it.
  *
  *     null_gpu          submits fences through the ring, prints what came back
  *
- * The device (first half) sees register accesses, DMA addresses and nothing else; the client (second half)
- * finds it on PCI, maps BAR 0, gives it memory, and rings its doorbell. */
+ * The device sees register accesses, DMA addresses and nothing else. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <bellwire/mock_device.h>
 
 /* BAR 0. A packet is 16 bytes: opcode, value, address; a fence writes value at address when it retires. */
-enum {
-    REG_ID = 0x00,
-    REG_STATUS = 0x04,
-    REG_RING = 0x08,
-    REG_PACKETS = 0x10,
-    REG_READ = 0x14,
-    REG_DOORBELL = 0x18
-};
+enum { REG_ID = 0, REG_STATUS = 4, REG_RING = 8, REG_PACKETS = 16, REG_READ = 20, REG_DOORBELL = 24 };
 enum { ID = 0x4e554c4c, STATUS_ERROR = 1, OPCODE_FENCE = 1, PACKETS_MAX = 1 << 16, BAR_BYTES = 4096 };
 
 struct packet {
@@ -33,12 +25,10 @@ struct gpu {
 
 static int gpu_create(struct bw_mock_slot *slot, void **device)
 {
-    struct gpu *gpu = calloc(1, sizeof *gpu);
-    if (!gpu)
-        return -1;
-    gpu->slot = slot;
-    *device = gpu;
-    return 0;
+    struct gpu *gpu = *device = calloc(1, sizeof *gpu);
+    if (gpu)
+        gpu->slot = slot;
+    return gpu ? 0 : -1;
 }
 
 static void gpu_reset(void *device)
@@ -54,41 +44,27 @@ static bool gpu_execute(struct gpu *gpu)
     uint64_t at = gpu->ring + gpu->read % gpu->packets * sizeof packet;
     if (bw_mock_dma_read(gpu->slot, at, &packet, sizeof packet))
         return false;
-    if (packet.opcode != OPCODE_FENCE) {
-        bw_mock_complain(gpu->slot, "packet %u: unknown opcode %u", gpu->read, packet.opcode);
-        return false;
-    }
-    return !bw_mock_dma_write(gpu->slot, packet.address, &packet.value, sizeof packet.value);
+    if (packet.opcode == OPCODE_FENCE)
+        return !bw_mock_dma_write(gpu->slot, packet.address, &packet.value, sizeof packet.value);
+    bw_mock_complain(gpu->slot, "packet %u: unknown opcode %u", gpu->read, packet.opcode);
+    return false;
 }
 
 static void gpu_doorbell(struct gpu *gpu, uint32_t write)
 {
-    if (!gpu->packets || write - gpu->read > gpu->packets) {
+    bool fits = gpu->packets && write - gpu->read <= gpu->packets, good = fits && !gpu->status;
+    if (!fits)
         bw_mock_complain(gpu->slot, "doorbell %u: read %u of a ring of %u", write, gpu->read, gpu->packets);
-        gpu->status |= STATUS_ERROR;
-    }
-    while (gpu->read != write && !(gpu->status & STATUS_ERROR)) {
-        if (gpu_execute(gpu))
-            gpu->read++;
-        else
-            gpu->status |= STATUS_ERROR;
-    }
+    for (; good && gpu->read != write; gpu->read += good)
+        good = gpu_execute(gpu);
+    gpu->status = good ? 0 : STATUS_ERROR;
     bw_mock_interrupt(gpu->slot, 0);
 }
 
 static uint64_t gpu_read(void *device, uint32_t bar, uint64_t offset, uint32_t width_bytes)
 {
     const struct gpu *gpu = device;
-    switch (offset) {
-    case REG_ID:
-        return ID;
-    case REG_STATUS:
-        return gpu->status;
-    case REG_READ:
-        return gpu->read;
-    default:
-        return 0;
-    }
+    return offset == REG_ID ? ID : offset == REG_STATUS ? gpu->status : offset == REG_READ ? gpu->read : 0;
 }
 
 static void gpu_write(void *device, uint32_t bar, uint64_t offset, uint32_t width_bytes, uint64_t value)
@@ -104,20 +80,18 @@ static void gpu_write(void *device, uint32_t bar, uint64_t offset, uint32_t widt
         bw_mock_complain(gpu->slot, "write of %u bytes to register 0x%x", width_bytes, (unsigned)offset);
 }
 
-static const struct bw_mock_device_ops null_gpu = {
-    .size = sizeof null_gpu,
-    .vendor_id = 0x1234,
-    .device_id = 0x0001,
-    .class_code = 0x120000,
-    .bar_bytes = {BAR_BYTES},
-    .create = gpu_create,
-    .destroy = free,
-    .reset = gpu_reset,
-    .bar_read = gpu_read,
-    .bar_write = gpu_write,
-};
+static const struct bw_mock_device_ops null_gpu = {.size = sizeof null_gpu,
+                                                   .vendor_id = 0x1234,
+                                                   .device_id = 0x0001,
+                                                   .class_code = 0x120000,
+                                                   .bar_bytes = {BAR_BYTES},
+                                                   .create = gpu_create,
+                                                   .destroy = free,
+                                                   .reset = gpu_reset,
+                                                   .bar_read = gpu_read,
+                                                   .bar_write = gpu_write};
 
-/* The client. */
+/* ---- the client: finds it on PCI, maps BAR 0, gives it memory, rings its doorbell ---- */
 
 enum { MEMORY_BYTES = 8192, FENCES_OFFSET = 4096, RING_PACKETS = 8, SUBMITS = 20, MEMORY_AND_MASTER = 6 };
 #define DMA_ADDRESS 0x100000000ull
