@@ -38,7 +38,7 @@ int bw_file_open(const char *path, bool pipes, int *fd, uint64_t *size_bytes, st
     }
     if (!code)
         return 0;
-    bw_fail(err, code, "file", "%s", path);
+    bw_fail(err, code, "file", "%s", *path ? path : "''");
     if (*fd >= 0) {
         bw_err_expected(err, pipes ? "a regular file or a pipe" : "a regular file");
         bw_err_observed(err, "%s", kind_name(status.st_mode));

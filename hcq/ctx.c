@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/number.h"
@@ -60,10 +61,13 @@ int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *
     return 0;
 }
 
-/* $XDG_CACHE_HOME/bellwire, ~/.cache/bellwire, or none. malloc'd; NULL: none. */
+/* $XDG_CACHE_HOME/bellwire, ~/.cache/bellwire, or none. malloc'd; NULL: none. A home that does not exist may
+ * be meant not to (Debian Policy 9.2.3, /nonexistent): it is not made. */
 static char *cache_dir_default(void)
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (home && access(home, X_OK))
+        home = NULL;
     char *path = NULL;
     int length = xdg && *xdg == '/'     ? asprintf(&path, "%s/bellwire", xdg)
                  : home && *home == '/' ? asprintf(&path, "%s/.cache/bellwire", home)

@@ -203,7 +203,7 @@ static int parse_options(const struct bw_mock_faults *faults, const struct bw_mo
         snprintf(shown, sizeof shown, "%s", part);
         if (!parse_option(part, fault)) {
             bw_fail(err, -EINVAL, "mock", "fault: \"%s\" is not an option, or given twice", shown);
-            bw_err_hint(err, "options: nth=N, count=N, gpu=I, seed=S");
+            bw_err_hint(err, "options: nth=N and count=N, from 1, gpu=I, seed=S");
             return -EINVAL;
         }
     }

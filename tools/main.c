@@ -93,13 +93,21 @@ static int program(int argc, char **argv)
         print_help(stderr);
         return BW_TOOL_USAGE;
     }
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
+    bool help = !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help");
+    if (help && (argc == 2 || argv[2][0] == '-'))
         return print_help(stdout);
+    if (help) { /* of that subcommand */
+        char *asked[] = {argv[2], (char[]){"--help"}};
+        int status = bw_tool_dispatch(2, asked);
+        if (status >= 0)
+            return status;
+        name = argv[2];
+    }
     if (!strcmp(name, "--version")) {
         bw_print(stdout, "bellwire %s\n", BW_VERSION);
         return BW_TOOL_DONE;
     }
-    int status = bw_tool_dispatch(argc - 1, argv + 1);
+    int status = help ? -1 : bw_tool_dispatch(argc - 1, argv + 1);
     if (status >= 0)
         return status;
     bw_print(stderr, "bellwire: no subcommand named '%s'; `bellwire --help` lists them\n", name);

@@ -53,8 +53,11 @@ checks=$((checks + 1))
 [ "$(cat .status)" = 0 ] && [ ! -s .err ] || complain "run with a full cache" "exit code 0" "$(cat .status .err)"
 [ -z "$(find full -type f)" ] || complain "run with a full cache" "no file left" "$(find full -type f)"
 
-# Where it is when nobody says.
+# Where it is when nobody says. A home that does not exist may be meant not to: it is not made.
 unset BW_CACHE
+mkdir home
+HOME=$work/nobody runs "$n" 0
+[ ! -e nobody ] || complain "$last" "no home" "one"
 XDG_CACHE_HOME=$work/xdg HOME=$work/home runs "$n" 0
 [ -d xdg/bellwire/kernels ] || complain "$last" "entries in XDG_CACHE_HOME" "none"
 XDG_CACHE_HOME=relative HOME=$work/home runs "$n" 0 # the XDG specification: a relative path is ignored

@@ -5,6 +5,9 @@ set -u
 
 check 0 '' --help
 says 'run +runs an ONNX model'
+check 0 '' help run
+says '^usage: bellwire run MODEL'
+check 2 "no subcommand named 'nothing'" help nothing
 check 0 '' --version
 says '^bellwire [0-9]+\.[0-9]+'
 check 2 "no subcommand named 'fly'" fly

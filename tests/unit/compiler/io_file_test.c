@@ -83,7 +83,7 @@ static void what_is_no_file_is_named(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct bw_err err = {0};
         BW_EQ(read_path(rows[i].path, 1 << 20, &err), rows[i].code);
-        BW_STR(err.what, rows[i].path);
+        BW_STR(err.what, *rows[i].path ? rows[i].path : "''");
         BW_STR(err.observed, rows[i].observed);
     }
     close(server);
