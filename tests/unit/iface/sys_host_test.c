@@ -359,6 +359,34 @@ static bool refuse_io_uring(int error)
     return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+/* By two names, by a descriptor's copy, and not by another file; ended by its second owner. */
+static void files_are_the_same_whatever_their_name(void)
+{
+    struct bw_sys *sys = new_sys();
+    char path[] = "/tmp/bw_sys_test_XXXXXX", link[64], other[] = "/tmp/bw_sys_test_XXXXXX";
+    int fds[3] = {mkstemp(path), -1, mkstemp(other)}, ends[2];
+    snprintf(link, sizeof link, "%.40s.link", path);
+    BW_EQ(symlink(path, link), 0);
+    fds[1] = sys->ops->open(sys, link, O_RDONLY);
+    BW_EQ(sys->ops->same_file(sys, fds[0], fds[1]), 1);
+    BW_EQ(sys->ops->same_file(sys, fds[0], fds[2]), 0);
+    BW_EQ(pipe(ends), 0);
+    BW_EQ(sys->ops->same_file(sys, ends[0], ends[1]), 1);
+    BW_EQ(sys->ops->same_file(sys, ends[0], fds[0]), 0);
+    close(ends[0]);
+    close(ends[1]);
+    BW_EQ(sys->ops->same_file(sys, fds[0], ends[1]), -EBADF);
+    bw_sys_retain(sys);
+    bw_sys_destroy(sys);
+    BW_EQ(sys->ops->same_file(sys, fds[1], fds[0]), 1);
+    for (int i = 0; i < 3; i++)
+        BW_EQ(sys->ops->close(sys, fds[i]), 0);
+    unlink(path);
+    unlink(link);
+    unlink(other);
+    bw_sys_destroy(sys);
+}
+
 static void rings_work_where_io_uring_is_refused(void)
 {
     static const int errors[] = {ENOSYS, EPERM};
@@ -454,5 +482,6 @@ BW_TEST_MAIN("iface.sys_host", {"files read back and close on exec", files_read_
              {"rings give the file's bytes", rings_give_the_files_bytes},
              {"rings work where io_uring is refused", rings_work_where_io_uring_is_refused},
              {"sizes are of files only", sizes_are_of_files_only},
+             {"files are the same whatever their name", files_are_the_same_whatever_their_name},
              {"pci scan sees what sysfs has", pci_scan_sees_what_sysfs_has},
              {"pci scan without /sys is an error, not an exit", pci_scan_without_sys_is_an_error_not_an_exit})
