@@ -231,6 +231,7 @@ static int direct_plan(struct bw_plan *plan, uint32_t index, const struct route 
     const struct bw_call *call = &plan->graph->calls.data[index];
     struct bw_place target = call->places[0], source = call->places[1];
     uint32_t device, queues[BW_HCQ_QUEUES_MAX];
+    uint64_t help_bytes;
     int rc = engine_check(route->engine, index, err);
     if (!rc)
         rc = device_number(plan, route->engine, &device, err);
@@ -238,13 +239,16 @@ static int direct_plan(struct bw_plan *plan, uint32_t index, const struct route 
         return rc;
     uint32_t parts =
         bw_spread_queues(plan->spread, route->engine, far_side(route->engine, &target, &source, route),
-                         call->size_bytes, queues);
-    uint64_t part_bytes = bw_align_up(bw_div_up(call->size_bytes, parts), PART_ALIGN_BYTES);
+                         call->size_bytes, queues, &help_bytes);
+    uint64_t own_bytes = call->size_bytes - help_bytes;
+    uint64_t part_bytes = bw_align_up(bw_div_up(own_bytes, parts), PART_ALIGN_BYTES);
     uint64_t packet_bytes = route->engine->device->caps.copy_bytes_max;
-    if (part_bytes > packet_bytes) /* no packet more than the whole would take */
+    if (part_bytes > packet_bytes && !help_bytes) /* no packet more than the whole would take */
         part_bytes = bw_div_up(part_bytes, packet_bytes) * packet_bytes;
     for (uint64_t at = 0, part = 0; at < call->size_bytes && !rc; at += part_bytes, part++) {
         uint64_t left_bytes = call->size_bytes - at;
+        if (part == parts) /* the helper's */
+            part_bytes = left_bytes;
         rc = leg_add(plan, index, device, queues[part], &target, &source,
                      left_bytes < part_bytes ? left_bytes : part_bytes, err);
         target.offset += part_bytes;
@@ -346,9 +350,11 @@ static int bounce_plan(struct bw_plan *plan, uint32_t index, const struct route 
         rc = staging_find(plan, route, &staging, err);
     if (rc)
         return rc;
-    uint64_t whole_bytes = call->size_bytes;
-    (void)bw_spread_queues(plan->spread, route->source, BW_SPREAD_HOST, whole_bytes, source_queues);
-    (void)bw_spread_queues(plan->spread, route->target, BW_SPREAD_HOST, whole_bytes, target_queues);
+    uint64_t whole_bytes = call->size_bytes, help_bytes; /* a link to the host has no helpers */
+    (void)bw_spread_queues(plan->spread, route->source, BW_SPREAD_HOST, whole_bytes, source_queues,
+                           &help_bytes);
+    (void)bw_spread_queues(plan->spread, route->target, BW_SPREAD_HOST, whole_bytes, target_queues,
+                           &help_bytes);
     /* Bytes of a file keep their place within a block of the disk, so that all but the first and last blocks
      * are read past the page cache. */
     uint64_t skew_bytes = device_has_file(route->source) ? call->places[1].offset % BW_DISK_ALIGNMENT : 0;

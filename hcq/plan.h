@@ -183,10 +183,10 @@ void bw_spread_destroy(struct bw_spread *spread);
 int bw_spread_note(struct bw_spread *spread, struct bw_hcq_device *near, uint32_t far, uint64_t size_bytes);
 /* All transfers are noted: gives every pair its queues. */
 int bw_spread_assign(struct bw_spread *spread, struct bw_ctx *ctx);
-/* Queue numbers of `near` for a transfer of that size: into how many parts it is to be cut, one queue each.
- */
+/* Queue numbers of `near` for a transfer of that size: into how many equal parts it is to be cut, one queue
+ * each. help_bytes, when not 0, are what is left to one more queue, the last of the list. */
 uint32_t bw_spread_queues(struct bw_spread *spread, struct bw_hcq_device *near, uint32_t far,
-                          uint64_t size_bytes, uint32_t queues[BW_HCQ_QUEUES_MAX]);
+                          uint64_t size_bytes, uint32_t queues[BW_HCQ_QUEUES_MAX], uint64_t *help_bytes);
 /* The queue for a kernel. By queue of the plan: need is the newest operation there that it depends on, plus
  * 1, or 0; reached the position that is passed once all it depends on is done. */
 int bw_spread_kernel(struct bw_plan *plan, uint32_t operation, const uint32_t *need,

@@ -3,7 +3,9 @@
  * Copies: what a graph moves between two places is known before the first copy is placed. All transfers from
  * one device to one place are a pair; pairs are dealt out to the device's engines, the largest first, each to
  * the engine with the least to do, so that transfers to different places run beside each other and share no
- * engine while others idle. A pair that has engines to itself spreads its large transfers over them.
+ * engine while others idle. A pair that has engines to itself spreads its large transfers over them. Engines
+ * that do not serve links between GPUs help those that do as long as nothing else is theirs to move: each
+ * takes a small part of large transfers, of one pair after the other.
  *
  * Kernels: what depends on a kernel follows it, since order on one queue costs a barrier at most; else it
  * goes where all work is done by the time that it may start, else to the queue that has been given the least.
@@ -19,6 +21,9 @@
 enum {
     /* Below that a part costs an engine more for its packet, wait and signal than its bytes. */
     PART_BYTES_MIN = 1 << 20,
+    /* Of what a helper takes: 4 us of an engine that does 32 GB/s, several times its packet, wait and signal.
+     */
+    HELP_BYTES_MIN = 128 << 10,
     KERNEL_LOAD = 64 << 10, /* a launch, in bytes that would take as long */
 };
 
@@ -27,6 +32,11 @@ struct pair {
     uint32_t far;
     uint64_t bytes;
     uint32_t queues[BW_HCQ_QUEUES_MAX], queue_count; /* numbers of the device */
+    uint32_t help_queue, help_part, help_whole;      /* of each transfer a helper takes part / whole */
+};
+
+struct engines {
+    uint32_t queues[BW_HCQ_QUEUES_MAX], count;
 };
 
 struct bw_spread {
@@ -70,10 +80,6 @@ int bw_spread_note(struct bw_spread *spread, struct bw_hcq_device *near, uint32_
 /* ---- engines of one device ---- */
 
 /* Engines that serve links between GPUs, or those that do not; where a device has no such, all it has. */
-struct engines {
-    uint32_t queues[BW_HCQ_QUEUES_MAX], count;
-};
-
 static struct engines engines_find(struct bw_hcq_device *device, bool xgmi)
 {
     struct engines engines = {.count = 0};
@@ -86,6 +92,25 @@ static struct engines engines_find(struct bw_hcq_device *device, bool xgmi)
     for (uint32_t queue = begin; queue < end; queue++)
         engines.queues[engines.count++] = queue;
     return engines;
+}
+
+/* Engines that serve no links, as far as no pair is theirs. */
+static struct engines helpers_find(const struct bw_spread *spread, struct bw_hcq_device *device)
+{
+    struct engines all = engines_find(device, false), helpers = {.count = 0};
+    uint64_t taken = 0;
+    for (size_t i = 0; i < spread->pairs.count; i++) {
+        const struct pair *pair = &spread->pairs.data[i];
+        for (uint32_t k = 0; k < pair->queue_count && pair->near == device; k++)
+            taken |= 1ull << pair->queues[k];
+    }
+    for (uint32_t i = 0; i < all.count; i++) {
+        uint32_t queue = all.queues[i];
+        if (queue >= device->compute_count && !(taken >> queue & 1) &&
+            bw_hcq_queue_usable(&device->queues[queue]))
+            helpers.queues[helpers.count++] = queue;
+    }
+    return helpers;
 }
 
 static bool pair_is_xgmi(const struct bw_ctx *ctx, const struct pair *pair)
@@ -152,6 +177,27 @@ static void spare_engines_give(struct bw_hcq_device *device, struct engines engi
     }
 }
 
+/* Each of a device's XGMI pairs gets a helper, if there are any. It comes as one more to a link that n
+ * engines may keep busy already, and such a link gives each of n + 1 an n-th part less: so a helper is given
+ * x = n/(n + 1) of what the others have, and is never the last to end. With k helpers beside e engines that
+ * is x/(e + kx) of all, from as many pairs as are its own. */
+static void help_assign(const struct bw_spread *spread, struct bw_hcq_device *device, struct pair **pairs,
+                        uint32_t count, const uint64_t *totals)
+{
+    struct engines helpers = helpers_find(spread, device);
+    uint32_t engines = 0;
+    helpers.count = helpers.count < count ? helpers.count : count;
+    for (uint32_t queue = 0; queue < device->queue_count; queue++)
+        engines += totals[queue] != 0;
+    uint32_t each = engines > count ? engines / count : 1;
+    for (uint32_t i = 0; i < count && helpers.count; i++) {
+        uint32_t helper = i % helpers.count, served = (count - helper - 1) / helpers.count + 1;
+        pairs[i]->help_queue = helpers.queues[helper];
+        pairs[i]->help_part = each * count;
+        pairs[i]->help_whole = (engines * (each + 1) + helpers.count * each) * served;
+    }
+}
+
 static int class_assign(struct bw_spread *spread, struct bw_ctx *ctx, struct bw_hcq_device *device, bool xgmi)
 {
     uint64_t totals[BW_HCQ_QUEUES_MAX] = {0};
@@ -173,6 +219,8 @@ static int class_assign(struct bw_spread *spread, struct bw_ctx *ctx, struct bw_
     }
     if (count && device->compute_count < device->queue_count)
         spare_engines_give(device, engines, pairs, count, totals);
+    if (count && xgmi)
+        help_assign(spread, device, pairs, count, totals);
     free(pairs);
     return 0;
 }
@@ -193,29 +241,38 @@ int bw_spread_assign(struct bw_spread *spread, struct bw_ctx *ctx)
     return rc;
 }
 
+/* The one of these queues that was given least, of those that are not taken yet. */
+static uint32_t least_loaded(const uint32_t *queues, uint32_t count, uint64_t taken, const uint64_t *loads)
+{
+    uint32_t best = BW_PLAN_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(taken >> queues[i] & 1) && (best == BW_PLAN_NONE || loads[queues[i]] < loads[best]))
+            best = queues[i];
+    }
+    return best;
+}
+
 uint32_t bw_spread_queues(struct bw_spread *spread, struct bw_hcq_device *near, uint32_t far,
-                          uint64_t size_bytes, uint32_t queues[BW_HCQ_QUEUES_MAX])
+                          uint64_t size_bytes, uint32_t queues[BW_HCQ_QUEUES_MAX], uint64_t *help_bytes)
 {
     uint64_t number = 0, *loads = spread->loads[near->index];
     bool noted = bw_map_get(&spread->numbers, pair_key(near, far), &number);
     assert(noted);
     (void)noted;
     const struct pair *pair = &spread->pairs.data[number];
-    uint64_t most = size_bytes / PART_BYTES_MIN;
+    uint64_t most = size_bytes / PART_BYTES_MIN, taken = 0;
     uint32_t parts = most > pair->queue_count ? pair->queue_count : most ? (uint32_t)most : 1;
-    uint64_t taken = 0;
+    *help_bytes = pair->help_part ? size_bytes / pair->help_whole * pair->help_part : 0;
+    if (*help_bytes < HELP_BYTES_MIN)
+        *help_bytes = 0;
     for (uint32_t part = 0; part < parts; part++) {
-        uint32_t best = BW_PLAN_NONE;
-        for (uint32_t i = 0; i < pair->queue_count; i++) {
-            if (!(taken >> pair->queues[i] & 1) &&
-                (best == BW_PLAN_NONE || loads[pair->queues[i]] < loads[best]))
-                best = pair->queues[i];
-        }
-        taken |= 1ull << best;
-        queues[part] = best;
+        queues[part] = least_loaded(pair->queues, pair->queue_count, taken, loads);
+        taken |= 1ull << queues[part];
     }
     for (uint32_t part = 0; part < parts; part++)
-        loads[queues[part]] += size_bytes / parts + 1;
+        loads[queues[part]] += (size_bytes - *help_bytes) / parts + 1;
+    if (*help_bytes)
+        queues[parts] = pair->help_queue;
     return parts;
 }
 

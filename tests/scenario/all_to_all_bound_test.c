@@ -106,9 +106,11 @@ static void mi300x(void)
 
 static void mi350x(void)
 {
-    /* Its links are faster than two engines. 14 of 16 engines serve them, the others what stays on a GPU, if
-     * anything. */
-    reaches("8xMI350X", 14, 2 << 20, 0.9, 0.86);
+    /* Its links are faster than two engines. 14 of 16 engines serve them, and the others help when nothing
+     * stays on a GPU: whoever comes third to a link finds no third engine's rate there, so parts are unequal.
+     */
+    reaches("8xMI350X", 14, 8 << 20, 0.9, 0.9);
+    reaches("8xMI350X", 14, 2 << 20, 0.9, 0.88); /* a copy's latency is 2 % of the time here */
 }
 
 static void rx7900xtx(void)
