@@ -102,6 +102,8 @@ int bw_model_input_shape(const struct bw_model *model, uint32_t index, uint32_t 
 /* Runs on a device, or on the tensor evaluator where device is NULL. inputs: one per model input, data stay
  * the caller's; shapes must agree with the file and with what was bound. outputs: one per model output,
  * written only on success; end them with bw_value_free. Errors name node, op type and opset.
+ * A device with memory of its own gets large weights from their files by disks ("disk:PATH"): at most 8 more
+ * devices of its context, open until bw_model_forget or bw_model_destroy.
  * Indexes (Gather, Scatter and the like) that are out of range are an error (-ERANGE) where they are
  * constants or an input of the model; those that the model computes are kept within their axis, so that they
  * read a wrong element and nothing else, and write none. */
