@@ -46,13 +46,13 @@ static struct bw_range word_of(const struct field *field, uint32_t device, uint6
     return (struct bw_range){field->buffers[device], 0, word * WORD_BYTES, WORD_BYTES};
 }
 
-static int kernel_add(const struct field *field, struct bw_graph *graph, uint32_t device, uint64_t to,
-                      uint64_t from, struct bw_err *err)
+static int kernel_add(const struct field *field, struct bw_graph *graph, uint32_t device, struct bw_range to,
+                      struct bw_range from, struct bw_err *err)
 {
     const struct bw_bench_kernel *kernel = &field->kernels[device];
     struct bw_argument arguments[] = {
-        {.source = BW_ARG_RANGE, .access = BW_ACCESS_READ, .range = word_of(field, device, from)},
-        {.source = BW_ARG_RANGE, .access = BW_ACCESS_WRITE, .range = word_of(field, device, to)},
+        {.source = BW_ARG_RANGE, .access = BW_ACCESS_READ, .range = from},
+        {.source = BW_ARG_RANGE, .access = BW_ACCESS_WRITE, .range = to},
     };
     struct bw_launch launch = {.group_count = {{1, false}, {1, false}, {1, false}},
                                .group_size = {kernel->group_size, 1, 1},
@@ -73,7 +73,7 @@ static int chain_add(const struct field *field, struct bw_graph *graph, uint32_t
                      struct bw_rng *rng, struct bw_err *err)
 {
     (void)count, (void)rng;
-    return kernel_add(field, graph, 0, index + 1, index, err);
+    return kernel_add(field, graph, 0, word_of(field, 0, index + 1), word_of(field, 0, index), err);
 }
 
 /* One kernel writes what all others read; the last one writes over it. */
@@ -82,7 +82,20 @@ static int fan_out_add(const struct field *field, struct bw_graph *graph, uint32
 {
     (void)rng;
     bool last = index + 1 == count;
-    return kernel_add(field, graph, 0, index && !last ? index + 1 : 0, index && !last ? 0 : 1, err);
+    return kernel_add(field, graph, 0, word_of(field, 0, index && !last ? index + 1 : 0),
+                      word_of(field, 0, index && !last ? 0 : 1), err);
+}
+
+/* Half of the kernels write a word each, the others read all of those. */
+static int gather_add(const struct field *field, struct bw_graph *graph, uint32_t index, uint32_t count,
+                      struct bw_rng *rng, struct bw_err *err)
+{
+    (void)rng;
+    uint32_t pieces = count / 2;
+    if (index < pieces)
+        return kernel_add(field, graph, 0, word_of(field, 0, index), word_of(field, 0, count), err);
+    struct bw_range all = {field->buffers[0], 0, 0, pieces * (uint64_t)WORD_BYTES};
+    return kernel_add(field, graph, 0, word_of(field, 0, index), all, err);
 }
 
 /* Kernels and copies of any word on any devices. */
@@ -94,7 +107,8 @@ static int random_add(const struct field *field, struct bw_graph *graph, uint32_
     (void)index;
     from = from == to ? to + 1 : from;
     if (bw_rng_below(rng, 2))
-        return kernel_add(field, graph, device, to, from, err);
+        return kernel_add(field, graph, device, word_of(field, device, to), word_of(field, device, from),
+                          err);
     return copy_add(field, graph, (uint32_t)bw_rng_below(rng, field->device_count), to, device, from, err);
 }
 
@@ -112,8 +126,11 @@ static int all_to_all_add(const struct field *field, struct bw_graph *graph, uin
 static const struct {
     const char *name;
     call_add_fn add;
-} shapes[] = {
-    {"chain", chain_add}, {"fan-out", fan_out_add}, {"random", random_add}, {"all-to-all", all_to_all_add}};
+} shapes[] = {{"chain", chain_add},
+              {"fan-out", fan_out_add},
+              {"gather", gather_add},
+              {"random", random_add},
+              {"all-to-all", all_to_all_add}};
 
 /* ---- devices ---- */
 

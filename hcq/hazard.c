@@ -13,22 +13,15 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "hcq/plan.h"
+#include "hcq/history.h"
 
 enum { DIRECT_ROOTS_MAX = 2 }; /* queues whose prologues wait for everybody by themselves: one hop less */
-
-/* One block or one input. Values in the maps are indices of operations. */
-struct space {
-    struct bw_interval_map writes; /* last writer of each byte */
-    struct bw_interval_map reads;  /* of each queue the newest reader of each byte since its last write */
-};
 
 struct tracker {
     struct bw_plan *plan;
     struct bw_err *err;
     uint32_t queue_count;
-    struct bw_map space_numbers;
-    BW_VEC(struct space) spaces;
+    struct bw_history history;     /* who touched which bytes last */
     bw_position *known, *acquired; /* [queue][producer queue] */
     bw_position *clocks;           /* [operation][producer queue]: known when it was queued */
     uint32_t *need, *need_data;    /* [producer queue]: newest operation to run after / to see, index + 1 */
@@ -42,93 +35,19 @@ static int no_memory(const struct tracker *tracker)
                    tracker->plan->operations.count);
 }
 
-static int space_find(struct tracker *tracker, const struct bw_place *place, struct space **space)
-{
-    uint64_t key = bw_place_space(place), number;
-    if (!bw_map_get(&tracker->space_numbers, key, &number)) {
-        struct space fresh = {0};
-        number = tracker->spaces.count;
-        if (bw_vec_push(&tracker->spaces, fresh) || bw_map_set(&tracker->space_numbers, key, number))
-            return no_memory(tracker);
-    }
-    *space = &tracker->spaces.data[number];
-    return 0;
-}
-
-static void need_note(struct tracker *tracker, uint64_t index, bool data)
-{
-    uint32_t queue = tracker->plan->operations.data[index].queue;
-    if (tracker->need[queue] < index + 1)
-        tracker->need[queue] = (uint32_t)index + 1;
-    if (data && tracker->need_data[queue] < index + 1)
-        tracker->need_data[queue] = (uint32_t)index + 1;
-}
-
-static void touch_needs(struct tracker *tracker, const struct space *space, const struct bw_touch *touch)
-{
-    BW_INTERVAL_EACH(&space->writes, handle, touch->place.offset, touch->size_bytes)
-    need_note(tracker, bw_interval_at(&space->writes, handle)->value, !touch->write);
-    if (!touch->write)
-        return;
-    BW_INTERVAL_EACH(&space->reads, handle, touch->place.offset, touch->size_bytes)
-    need_note(tracker, bw_interval_at(&space->reads, handle)->value, false);
-}
-
 /* Collects what operation `index` needs, before it is itself recorded: an operation does not wait for itself.
  */
-static int needs_collect(struct tracker *tracker, uint32_t index)
+static void needs_collect(struct tracker *tracker, uint32_t index)
 {
     const struct bw_operation *operation = &tracker->plan->operations.data[index];
     memset(tracker->need, 0, tracker->queue_count * sizeof *tracker->need);
     memset(tracker->need_data, 0, tracker->queue_count * sizeof *tracker->need_data);
-    for (uint32_t i = 0; i < operation->touch_count; i++) {
-        const struct bw_touch *touch = &tracker->plan->touches.data[operation->touch_begin + i];
-        struct space *space;
-        int rc = space_find(tracker, &touch->place, &space);
-        if (rc)
-            return rc;
-        touch_needs(tracker, space, touch);
+    for (uint32_t i = 0; i < operation->touch_count; i++)
+        bw_history_needs(&tracker->history, operation->touch_begin + i, tracker->need, tracker->need_data);
+    for (uint32_t p = 0; p < tracker->queue_count; p++) {
+        if (tracker->need[p] < tracker->need_data[p])
+            tracker->need[p] = tracker->need_data[p];
     }
-    return 0;
-}
-
-/* Who looks for earlier readers of its own queue. */
-struct reader {
-    const struct bw_operation *operations;
-    uint32_t queue;
-};
-
-static bool reader_is_of_queue(const void *user, uint64_t value)
-{
-    const struct reader *reader = user;
-    return reader->operations[value].queue == reader->queue;
-}
-
-static int read_record(struct tracker *tracker, struct space *space, const struct bw_touch *touch,
-                       uint32_t index)
-{
-    const struct bw_operation *operations = tracker->plan->operations.data;
-    const struct reader reader = {operations, operations[index].queue};
-    uint64_t offset = touch->place.offset, size_bytes = touch->size_bytes;
-    int rc = bw_interval_cut_some(&space->reads, offset, size_bytes, reader_is_of_queue, &reader);
-    if (!rc)
-        rc = bw_interval_insert(&space->reads, offset, size_bytes, index, NULL);
-    return rc ? no_memory(tracker) : 0;
-}
-
-static int touch_record(struct tracker *tracker, const struct bw_touch *touch, uint32_t index)
-{
-    uint64_t offset = touch->place.offset, size_bytes = touch->size_bytes;
-    struct space *space;
-    int rc = space_find(tracker, &touch->place, &space);
-    if (rc)
-        return rc;
-    if (!touch->write)
-        return read_record(tracker, space, touch, index);
-    if (bw_interval_cut(&space->reads, offset, size_bytes) ||
-        bw_interval_assign(&space->writes, offset, size_bytes, index))
-        return no_memory(tracker);
-    return 0;
 }
 
 /* Reads first: what the operation also writes has it as its writer, and needs no reader. */
@@ -137,10 +56,10 @@ static int touches_record(struct tracker *tracker, uint32_t index)
     const struct bw_operation *operation = &tracker->plan->operations.data[index];
     for (int write = 0; write < 2; write++) {
         for (uint32_t i = 0; i < operation->touch_count; i++) {
-            const struct bw_touch *touch = &tracker->plan->touches.data[operation->touch_begin + i];
-            int rc = touch->write == (write == 1) ? touch_record(tracker, touch, index) : 0;
-            if (rc)
-                return rc;
+            uint32_t touch = operation->touch_begin + i;
+            if (tracker->plan->touches.data[touch].write == (write == 1) &&
+                bw_history_record(&tracker->history, touch, index))
+                return no_memory(tracker);
         }
     }
     return 0;
@@ -299,9 +218,8 @@ static void root_note(struct tracker *tracker, const struct bw_operation *operat
 static int operation_track(struct tracker *tracker, uint32_t index)
 {
     uint32_t count = tracker->queue_count;
-    int rc = needs_collect(tracker, index);
-    if (!rc)
-        rc = queue_give(tracker, index);
+    needs_collect(tracker, index);
+    int rc = queue_give(tracker, index);
     if (!rc)
         rc = waits_give(tracker, index);
     if (rc)
@@ -359,6 +277,10 @@ static int tracker_create(struct tracker *tracker)
 {
     uint32_t count = tracker->queue_count;
     size_t square = (size_t)count * count, operations = tracker->plan->operations.count;
+    int rc = bw_history_create(&tracker->history, tracker->plan);
+    if (rc == -E2BIG)
+        return bw_fail(tracker->err, rc, "graph", "%zu byte ranges, at most 2^31",
+                       tracker->plan->touches.count);
     tracker->known = calloc(square + 1, sizeof *tracker->known);
     tracker->acquired = calloc(square + 1, sizeof *tracker->acquired);
     tracker->clocks = calloc(operations * count + 1, sizeof *tracker->clocks);
@@ -366,8 +288,8 @@ static int tracker_create(struct tracker *tracker)
     tracker->need_data = calloc(count + 1, sizeof *tracker->need_data);
     tracker->reached = calloc(count + 1, sizeof *tracker->reached);
     tracker->can_wait = calloc(square + 1, sizeof *tracker->can_wait);
-    if (!tracker->known || !tracker->acquired || !tracker->clocks || !tracker->need || !tracker->need_data ||
-        !tracker->reached || !tracker->can_wait)
+    if (rc || !tracker->known || !tracker->acquired || !tracker->clocks || !tracker->need ||
+        !tracker->need_data || !tracker->reached || !tracker->can_wait)
         return no_memory(tracker);
     const struct bw_plan_queue *queues = tracker->plan->queues.data;
     for (uint32_t q = 0; q < count; q++) {
@@ -380,13 +302,7 @@ static int tracker_create(struct tracker *tracker)
 
 static void tracker_free(struct tracker *tracker)
 {
-    for (size_t i = 0; i < tracker->spaces.count; i++) {
-        struct space *space = &tracker->spaces.data[i];
-        bw_interval_map_free(&space->writes);
-        bw_interval_map_free(&space->reads);
-    }
-    bw_vec_free(&tracker->spaces);
-    bw_map_free(&tracker->space_numbers);
+    bw_history_free(&tracker->history);
     free(tracker->known);
     free(tracker->acquired);
     free(tracker->clocks);

@@ -4,7 +4,8 @@
  *   plan.c    calls -> operations: one device each, copies that no device can do in one go are staged
  *   order.c   copies that have no order among themselves, in a good one
  *   spread.c  which queue: copies over engines and links, kernels by what they depend on
- *   hazard.c  operations -> what each has to wait for, by byte range; what order already gives is left out
+ *   hazard.c  operations -> what each has to wait for; what order already gives is left out. history.c: who
+ *             touched which bytes last
  *   encode.c  operations -> command words with patches, argument blocks, steps of submission
  *   link.c    patches -> K instances in device-visible memory; scatter.c: lists of what a replay writes
  *   replay.c  scatter, ring; loss.c: which replays a failed device took along

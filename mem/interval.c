@@ -348,8 +348,7 @@ static void cut_one(struct bw_interval_map *map, uint32_t handle, uint64_t start
         insert_reserved(map, (struct bw_interval){last + 1, old.last, old.value});
 }
 
-int bw_interval_cut_some(struct bw_interval_map *map, uint64_t start, uint64_t size_bytes,
-                         bool (*wanted)(const void *user, uint64_t value), const void *user)
+int bw_interval_cut(struct bw_interval_map *map, uint64_t start, uint64_t size_bytes)
 {
     uint64_t last = last_byte(start, size_bytes);
     /* Only intervals that stick out on both sides need a second node. */
@@ -365,15 +364,9 @@ int bw_interval_cut_some(struct bw_interval_map *map, uint64_t start, uint64_t s
     for (uint32_t handle = bw_interval_first(map, start, size_bytes), next; handle != BW_INTERVAL_NONE;
          handle = next) {
         next = bw_interval_next(map, handle, start, size_bytes);
-        if (!wanted || wanted(user, bw_interval_at(map, handle)->value))
-            cut_one(map, handle, start, last);
+        cut_one(map, handle, start, last);
     }
     return 0;
-}
-
-int bw_interval_cut(struct bw_interval_map *map, uint64_t start, uint64_t size_bytes)
-{
-    return bw_interval_cut_some(map, start, size_bytes, NULL, NULL);
 }
 
 int bw_interval_assign(struct bw_interval_map *map, uint64_t start, uint64_t size_bytes, uint64_t value)
@@ -394,12 +387,6 @@ const struct bw_interval *bw_interval_at(const struct bw_interval_map *map, uint
 {
     assert(handle < map->used && map->nodes[handle].height);
     return &map->nodes[handle].interval;
-}
-
-void bw_interval_set_value(struct bw_interval_map *map, uint32_t handle, uint64_t value)
-{
-    assert(handle < map->used && map->nodes[handle].height);
-    map->nodes[handle].interval.value = value;
 }
 
 void bw_interval_map_clear(struct bw_interval_map *map)

@@ -42,9 +42,6 @@ void bw_interval_remove(struct bw_interval_map *map, uint32_t handle);
 /* Takes the bytes of the range away from every interval: shortens, splits or removes them. 0 or -ENOMEM (map
  * unchanged). */
 int bw_interval_cut(struct bw_interval_map *map, uint64_t start, uint64_t size_bytes);
-/* The same of the intervals whose value is wanted; the others stay as they are. */
-int bw_interval_cut_some(struct bw_interval_map *map, uint64_t start, uint64_t size_bytes,
-                         bool (*wanted)(const void *user, uint64_t value), const void *user);
 /* Cut, then insert: afterwards the range belongs to value alone. 0 or -ENOMEM (map unchanged). */
 int bw_interval_assign(struct bw_interval_map *map, uint64_t start, uint64_t size_bytes, uint64_t value);
 
@@ -69,7 +66,6 @@ uint32_t bw_interval_nearest(const struct bw_interval_map *map, uint64_t address
 
 /* Valid until the next insert, cut or assign. */
 const struct bw_interval *bw_interval_at(const struct bw_interval_map *map, uint32_t handle);
-void bw_interval_set_value(struct bw_interval_map *map, uint32_t handle, uint64_t value);
 
 /* Empties the map and keeps its memory. */
 void bw_interval_map_clear(struct bw_interval_map *map);

@@ -23,18 +23,11 @@ static void model_drop(struct model *model, uint32_t index)
     model->handle[index] = model->handle[model->count];
 }
 
-/* Values of one kind, of four. */
-static bool is_of_kind(const void *kind, uint64_t value)
-{
-    return value % 4 == *(const uint64_t *)kind;
-}
-
-/* kind NULL: all. */
-static void model_cut(struct model *model, uint64_t start, uint64_t last, const uint64_t *kind)
+static void model_cut(struct model *model, uint64_t start, uint64_t last)
 {
     for (uint32_t i = 0; i < model->count;) {
         struct bw_interval old = model->at[i];
-        if (old.start > last || old.last < start || (kind && !is_of_kind(kind, old.value))) {
+        if (old.start > last || old.last < start) {
             i++;
             continue;
         }
@@ -117,8 +110,7 @@ static bool random_step(struct bw_interval_map *map, struct model *model, struct
     uint64_t size = 1 + bw_rng_below(rng, bw_rng_below(rng, 4) ? 12 : space / 2);
     uint64_t start = base + bw_rng_below(rng, space - size + 1), last = start + (size - 1),
              value = bw_rng_next(rng);
-    uint64_t kind = bw_rng_below(rng, 4);
-    switch (bw_rng_below(rng, 8)) {
+    switch (bw_rng_below(rng, 7)) {
     case 0: /* remove one whose handle is known */
         for (uint32_t i = 0; i < model->count; i++) {
             if (model->handle[i] == BW_INTERVAL_NONE)
@@ -134,19 +126,14 @@ static bool random_step(struct bw_interval_map *map, struct model *model, struct
     case 1:
         if (!BW_EQ(bw_interval_cut(map, start, size), 0))
             return false;
-        model_cut(model, start, last, NULL);
+        model_cut(model, start, last);
         break;
     case 2:
         if (!BW_EQ(bw_interval_assign(map, start, size, value), 0))
             return false;
-        model_cut(model, start, last, NULL);
+        model_cut(model, start, last);
         model->at[model->count] = (struct bw_interval){start, last, value};
         model->handle[model->count++] = BW_INTERVAL_NONE;
-        break;
-    case 3:
-        if (!BW_EQ(bw_interval_cut_some(map, start, size, is_of_kind, &kind), 0))
-            return false;
-        model_cut(model, start, last, &kind);
         break;
     default:
         if (model->count > MODEL_MAX / 4)
