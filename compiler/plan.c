@@ -29,6 +29,7 @@ struct place {
 struct bw_plan {
     struct bw_device *device;
     bool profile, encode_only; /* as struct bw_plan_options has them */
+    bool part;                 /* of something larger: no graph of its own */
     bool unified;              /* the CPU reads and writes the arena itself */
     struct bw_schedule *schedule;
     struct bw_tensor_buffer *tensors; /* copies of the graph's rows: it may be gone when the plan runs */
@@ -94,6 +95,8 @@ static int find_lifetimes(const struct bw_plan *plan, struct bw_plan_lifetime *l
             lifetimes[i].first = 0;
         if (s->buffers.data[i].output)
             lifetimes[i].last = UINT32_MAX;
+        if (s->buffers.data[i].output && plan->part) /* whoever reads it reads memory, of inputs too */
+            lifetimes[i].first = lifetimes[i].first == UINT32_MAX ? 0 : lifetimes[i].first;
     }
     return 0;
 }
@@ -408,6 +411,12 @@ static int hold_files(struct bw_plan *plan, size_t count, struct bw_err *err)
     return rc;
 }
 
+static void note_input(struct bw_plan *plan, uint32_t buffer)
+{
+    if (is_input(plan, buffer))
+        plan->input_buffer[tensor_of(plan, buffer)->input_index] = buffer + 1;
+}
+
 static int find_inputs(struct bw_plan *plan, struct bw_tensor_graph *g, struct bw_err *err)
 {
     plan->input_count = (uint32_t)g->inputs.count;
@@ -421,11 +430,10 @@ static int find_inputs(struct bw_plan *plan, struct bw_tensor_graph *g, struct b
     if (rc)
         return rc;
     for (size_t k = 0; k < plan->schedule->kernels.count; k++)
-        for (uint32_t a = 0; a < plan->schedule->kernels.data[k].argument_count; a++) {
-            uint32_t buffer = plan->schedule->kernels.data[k].arguments[a];
-            if (is_input(plan, buffer))
-                plan->input_buffer[tensor_of(plan, buffer)->input_index] = buffer + 1;
-        }
+        for (uint32_t a = 0; a < plan->schedule->kernels.data[k].argument_count; a++)
+            note_input(plan, plan->schedule->kernels.data[k].arguments[a]);
+    for (uint32_t i = 0; i < plan->schedule->output_count && plan->part; i++)
+        note_input(plan, plan->schedule->outputs[i]);
     return 0;
 }
 
@@ -471,22 +479,23 @@ static int plan_build(struct bw_plan *plan, struct bw_tensor_graph *g, const bw_
         rc = load_programs(plan, err);
     if (!rc && runs)
         rc = run_once(plan, err);
-    if (!rc)
+    if (!rc && !plan->part)
         rc = place_staging(plan, err);
-    if (!rc)
+    if (!rc && !plan->part)
         rc = link_graph(plan, err);
     plan->stats.link_seconds = seconds() - start;
     return rc;
 }
 
-int bw_plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw_tensor *outputs,
-                   uint32_t output_count, const struct bw_plan_options *options, struct bw_plan **out,
-                   struct bw_err *err)
+static int plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw_tensor *outputs,
+                       uint32_t output_count, const struct bw_plan_options *options, bool part,
+                       struct bw_plan **out, struct bw_err *err)
 {
     struct bw_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return bw_fail(err, -ENOMEM, "plan", "new plan");
     plan->device = device;
+    plan->part = part;
     plan->profile = options && options->profile;
     plan->encode_only = options && options->encode_only;
     plan->unified = !strcmp(bw_device_info(device)->driver, "host");
@@ -503,6 +512,35 @@ int bw_plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw
         plan->stats.copies += tensor_of(plan, output_buffer(plan, i)) == NULL;
     *out = plan;
     return 0;
+}
+
+int bw_plan_create(struct bw_tensor_graph *g, struct bw_device *device, const bw_tensor *outputs,
+                   uint32_t output_count, const struct bw_plan_options *options, struct bw_plan **plan,
+                   struct bw_err *err)
+{
+    return plan_create(g, device, outputs, output_count, options, false, plan, err);
+}
+
+int bw_plan_part_create(struct bw_tensor_graph *g, struct bw_device *device, const bw_tensor *outputs,
+                        uint32_t output_count, struct bw_plan **plan, struct bw_err *err)
+{
+    return plan_create(g, device, outputs, output_count, NULL, true, plan, err);
+}
+
+int bw_plan_part_add(const struct bw_plan *plan, struct bw_graph *graph, struct bw_err *err)
+{
+    return add_launches(plan, graph, false, err);
+}
+
+struct bw_range bw_plan_part_input(const struct bw_plan *plan, uint32_t input)
+{
+    bool used = input < plan->input_count && plan->input_buffer[input];
+    return used ? range_of(plan, plan->input_buffer[input] - 1) : (struct bw_range){0};
+}
+
+struct bw_range bw_plan_part_output(const struct bw_plan *plan, uint32_t output)
+{
+    return range_of(plan, output_buffer(plan, output));
 }
 
 void bw_plan_destroy(struct bw_plan *plan)

@@ -3,6 +3,7 @@
 #ifndef BW_COMPILER_PLAN_H
 #define BW_COMPILER_PLAN_H
 
+#include <bellwire/graph.h>
 #include <bellwire/tensor.h>
 
 #include "base/text.h"
@@ -35,6 +36,16 @@ int bw_plan_dump(struct bw_tensor_graph *g, const struct bw_target *target, cons
 /* The linked graph of a plan, for its statistics, profile and dump of queues. Owned by the plan. */
 struct bw_linked_graph;
 struct bw_linked_graph *bw_plan_linked(struct bw_plan *plan);
+
+/* A plan that is a part of something larger: it has no graph of its own and is not run by bw_plan_run. Its
+ * kernels are appended to a graph of the caller, who fills the inputs and reads the outputs where they lie,
+ * in that graph too. */
+int bw_plan_part_create(struct bw_tensor_graph *g, struct bw_device *device, const bw_tensor *outputs,
+                        uint32_t output_count, struct bw_plan **plan, struct bw_err *err);
+int bw_plan_part_add(const struct bw_plan *plan, struct bw_graph *graph, struct bw_err *err);
+/* Size 0: no output needs the input. */
+struct bw_range bw_plan_part_input(const struct bw_plan *plan, uint32_t input);
+struct bw_range bw_plan_part_output(const struct bw_plan *plan, uint32_t output);
 
 /* Shared by plan*.c. */
 int bw_plan_schedule(struct bw_tensor_graph *g, const bw_tensor *outputs, uint32_t output_count,

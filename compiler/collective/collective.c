@@ -34,7 +34,7 @@ const char *bw_reduction_name(enum bw_reduction reduction)
 
 /* ---- checks ---- */
 
-static int tuple_check(struct bw_device *const *devices, uint32_t rank_count, struct bw_err *err)
+int bw_collective_tuple_check(struct bw_device *const *devices, uint32_t rank_count, struct bw_err *err)
 {
     if (rank_count < 1 || rank_count > BW_COLLECTIVE_RANKS_MAX)
         return bw_fail(err, -EINVAL, "collective", "%u ranks: 1 to %d", rank_count, BW_COLLECTIVE_RANKS_MAX);
@@ -156,7 +156,7 @@ int bw_collective_create(struct bw_device *const *devices, uint32_t rank_count,
                          const struct bw_collective_options *options, struct bw_collective **out,
                          struct bw_err *err)
 {
-    int rc = tuple_check(devices, rank_count, err);
+    int rc = bw_collective_tuple_check(devices, rank_count, err);
     if (!rc)
         rc = options_check(options, rank_count, err);
     if (rc)

@@ -77,6 +77,10 @@ struct bw_making {
     int rc; /* sticky */
 };
 
+/* One family and architecture, one context, each device once, not too many: 0, or -EINVAL with what is wrong.
+ */
+int bw_collective_tuple_check(struct bw_device *const *devices, uint32_t rank_count, struct bw_err *err);
+
 /* ---- making.c: what strategies say ---- */
 
 void bw_make_copy(struct bw_making *making, uint32_t from, struct bw_spot source, uint32_t to,

@@ -15,6 +15,7 @@
 #include <bellwire/profile.h>
 #include <bellwire/program.h>
 #include <bellwire/region.h>
+#include <bellwire/sharded.h>
 #include <bellwire/sys.h>
 #include <bellwire/tensor.h>
 #include <bellwire/text.h>
