@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "hcq/plan.h"
 
 enum {
@@ -86,14 +87,39 @@ int bw_graph_input(struct bw_graph *graph, uint32_t input, struct bw_device *dev
     return 0;
 }
 
+/* What a range is for its call: a text, or an argument of a kernel. */
+struct role {
+    const char *what;
+    const struct bw_kernel *kernel;
+    uint32_t index;
+};
+
+struct role_text {
+    char text[160];
+};
+
+static struct role_text role_print(struct role role)
+{
+    struct role_text out;
+    if (!role.kernel) {
+        bw_text_fit(out.text, sizeof out.text, "%s", role.what);
+        return out;
+    }
+    const char *name = role.kernel->info.arguments[role.index].name;
+    bw_text_fit(out.text, sizeof out.text, "kernel %s: argument %u%s%s", role.kernel->info.name, role.index,
+                name[0] ? " " : "", name);
+    return out;
+}
+
 /* Checks a range and notes what it uses: the buffer's block, or the input's number. */
-static int range_take(struct bw_graph *graph, const struct bw_range *range, const char *what,
+static int range_take(struct bw_graph *graph, const struct bw_range *range, struct role role,
                       struct bw_place *place, struct bw_err *err)
 {
     *place = (struct bw_place){NULL, range->input, range->offset};
     if (!range->buffer) {
         if (range->input >= BW_GRAPH_INPUTS_MAX || range->offset > UINT64_MAX - range->size_bytes) {
-            bw_fail(err, -EINVAL, "graph", "call %zu, %s: input %u", graph->calls.count, what, range->input);
+            bw_fail(err, -EINVAL, "graph", "call %zu, %s: input %u", graph->calls.count,
+                    role_print(role).text, range->input);
             bw_err_expected(err, "a number below %d", BW_GRAPH_INPUTS_MAX);
             return -EINVAL;
         }
@@ -104,10 +130,11 @@ static int range_take(struct bw_graph *graph, const struct bw_range *range, cons
     const struct bw_buffer *buffer = range->buffer;
     if (buffer->block->owner->ctx != graph->ctx)
         return bw_fail(err, -EINVAL, "graph", "call %zu, %s: a buffer of another context", graph->calls.count,
-                       what);
+                       role_print(role).text);
     if (range->offset > buffer->size_bytes || range->size_bytes > buffer->size_bytes - range->offset) {
-        bw_fail(err, -ERANGE, "graph", "call %zu, %s: %llu bytes at offset %llu", graph->calls.count, what,
-                (unsigned long long)range->size_bytes, (unsigned long long)range->offset);
+        bw_fail(err, -ERANGE, "graph", "call %zu, %s: %llu bytes at offset %llu", graph->calls.count,
+                role_print(role).text, (unsigned long long)range->size_bytes,
+                (unsigned long long)range->offset);
         bw_err_expected(err, "inside a buffer of %llu bytes", (unsigned long long)buffer->size_bytes);
         return -ERANGE;
     }
@@ -154,7 +181,7 @@ static int argument_take(struct bw_graph *graph, const struct bw_kernel *kernel,
             return argument_refuse(graph, kernel, index, "a value", err);
         if (argument->access & ~(uint32_t)(BW_ACCESS_READ | BW_ACCESS_WRITE))
             return argument_refuse(graph, kernel, index, "access bits of enum bw_access", err);
-        return range_take(graph, &argument->range, info->name, place, err);
+        return range_take(graph, &argument->range, (struct role){NULL, kernel, index}, place, err);
     case BW_ARG_VALUE:
         if (buffer)
             return argument_refuse(graph, kernel, index, "a range", err);
@@ -270,9 +297,9 @@ int bw_graph_copy(struct bw_graph *graph, struct bw_device *device, struct bw_ra
     call.places = bw_arena_alloc(&graph->arena, 2 * sizeof *call.places);
     if (!call.places)
         return no_memory(err, graph->calls.count);
-    int rc = range_take(graph, &target, "copy target", &call.places[0], err);
+    int rc = range_take(graph, &target, (struct role){.what = "copy target"}, &call.places[0], err);
     if (!rc)
-        rc = range_take(graph, &source, "copy source", &call.places[1], err);
+        rc = range_take(graph, &source, (struct role){.what = "copy source"}, &call.places[1], err);
     if (rc || target.size_bytes == 0)
         return rc;
     if (places_overlap(&call.places[0], &call.places[1], call.size_bytes))

@@ -1,5 +1,6 @@
 /* Pictures as inputs: channels first, 0 to 1, normalised. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <bellwire/picture.h>
@@ -26,6 +27,18 @@ static bool size_fits(const struct bw_picture *picture, const struct bw_model_va
         return true;
     int64_t height = declared->dims[declared->rank - 2].size, width = declared->dims[declared->rank - 1].size;
     return (height < 0 || height == picture->height) && (width < 0 || width == picture->width);
+}
+
+struct extent {
+    char text[24];
+};
+
+static struct extent extent_text(int64_t size)
+{
+    struct extent extent = {"any"};
+    if (size >= 0)
+        snprintf(extent.text, sizeof extent.text, "%lld", (long long)size);
+    return extent;
 }
 
 enum { STRETCH_PIXELS = 1024 }; /* fit the nearest cache */
@@ -87,8 +100,8 @@ int bw_run_picture_parse(const char *path, const uint8_t *data, uint64_t size_by
         return rc;
     if (!size_fits(&picture, declared)) {
         bw_fail(err, -EINVAL, "run", "%s: size for input '%s'", path, declared->name);
-        bw_err_expected(err, "%lld x %lld", (long long)declared->dims[declared->rank - 1].size,
-                        (long long)declared->dims[declared->rank - 2].size);
+        bw_err_expected(err, "%s x %s", extent_text(declared->dims[declared->rank - 1].size).text,
+                        extent_text(declared->dims[declared->rank - 2].size).text);
         bw_err_observed(err, "%u x %u", picture.width, picture.height);
         bw_err_hint(err,
                     "width x height; pictures are not scaled: give one of the size that the model takes");

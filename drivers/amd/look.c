@@ -289,10 +289,12 @@ void bw_amd_queue_look_locked(struct bw_amd_queue *queue, struct bw_amd_look *lo
     else
         name_addresses(device, look->view.text, sizeof look->view.text);
     look->open = walk.kernel_count || walk.copy_count;
-    const struct bw_amd_kernel *kernel = look->view.pc ? kernel_around(device, look->view.pc) : NULL;
+    const struct bw_amd_kernel *around = look->view.pc ? kernel_around(device, look->view.pc) : NULL;
+    const struct bw_amd_kernel *kernel =
+        look->view.entry_va ? kernel_at(device, look->view.entry_va) : around;
     if (kernel) {
         bw_text_fit(look->work, sizeof look->work, "kernel %s", kernel->base.info.name);
-        look->pc_offset = look->view.pc - kernel->entry_va;
+        look->pc_offset = kernel == around ? look->view.pc - kernel->entry_va : 0;
     } else {
         print_work(&walk, look->work, sizeof look->work);
     }

@@ -85,6 +85,8 @@ struct bw_poll_request {
 struct bw_queue_view {
     uint64_t progress; /* changes with each packet and each wave */
     uint64_t pc;       /* of the wave that the text is about, or 0 */
+    uint64_t entry_va; /* where the kernel begins that runs or failed, or 0: its pc may be in a function of
+                          others */
     uint64_t va;       /* with has_va: the address that it failed on */
     bool has_va;
     bool failed;    /* on something of its own */

@@ -199,6 +199,7 @@ static enum bw_mock_queue_progress conclude(struct bw_mock_queue *queue,
         return BW_MOCK_QUEUE_STOPPED;
     pthread_mutex_lock(&queue->machine->error_lock);
     queue->fault_pc = result->pc;
+    queue->fault_entry_va = dispatch->entry_va;
     queue->fault_va = result->va;
     queue->faulted = result->status == BW_ISA_MISALIGNED;
     pthread_mutex_unlock(&queue->machine->error_lock);

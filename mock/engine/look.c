@@ -59,6 +59,7 @@ static void take_text(struct bw_mock_queue *queue, struct bw_queue_view *view, s
     view->has_va = queue->faulted;
     view->va = queue->fault_va;
     view->pc = queue->fault_pc;
+    view->entry_va = queue->fault_entry_va;
     pthread_mutex_unlock(&queue->machine->error_lock);
 }
 
@@ -66,10 +67,12 @@ void bw_mock_queue_look(struct bw_mock_queue *queue, struct bw_queue_view *view)
 {
     struct bw_text text = {0};
     uint32_t state = atomic_load(&queue->state);
-    bool runs = atomic_load(&queue->kernel.entry_va) != 0, hung = atomic_load(&queue->hung);
+    uint64_t entry_va = atomic_load(&queue->kernel.entry_va);
+    bool runs = entry_va != 0, hung = atomic_load(&queue->hung);
     *view = (struct bw_queue_view){
         .progress = atomic_load(&queue->packets) + atomic_load(&queue->waves_retired) +
                     atomic_load(&queue->control.waves_retired),
+        .entry_va = entry_va,
         .failed = state == BW_MOCK_QUEUE_FAILED,
         .waits = state == BW_MOCK_QUEUE_RUNS && !hung && !runs && atomic_load(&queue->waits),
     };

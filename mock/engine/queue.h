@@ -81,8 +81,9 @@ struct bw_mock_queue {
     struct bw_isa_control control;           /* of the dispatch that runs */
     _Atomic uint64_t waves_retired, packets; /* since ever, those of the dispatch that runs left out */
     _Atomic bool waits;                      /* at a packet, for memory or for another queue */
-    char text[384];            /* what it waits for or failed on; this and the next three: error_lock */
+    char text[384];            /* what it waits for or failed on; this and the next four: error_lock */
     uint64_t fault_pc;         /* of the wave that failed */
+    uint64_t fault_entry_va;   /* of its kernel */
     uint64_t fault_va;         /* with faulted: where, */
     bool faulted;              /* on memory */
     _Atomic uint32_t state;    /* enum bw_mock_queue_state */

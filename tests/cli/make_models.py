@@ -55,6 +55,7 @@ MODELS = {
     "complex": model(node("Relu", ["x"], ["y"], "r"), value(11, "x", [2], 14), value(12, "y", [2], 14)),
     "gray": model(node("Identity", ["x"], ["y"]), value(11, "x", [1, 1, "h", "w"]), value(12, "y", [1, 1, "h", "w"])),
     "rgb": model(node("Identity", ["x"], ["y"]), value(11, "x", [1, 3, "h", "w"]), value(12, "y", [1, 3, "h", "w"])),
+    "strip": model(node("Identity", ["x"], ["y"]), value(11, "x", [1, 3, 48, "w"]), value(12, "y", [1, 3, 48, "w"])),
     # how many elements there are is known once the square was computed: two pieces
     "pieces": model(node("Mul", ["x", "x"], ["t"]), node("NonZero", ["t"], ["n"]), node("Add", ["n", "n"], ["y"]), value(11, "x", [4]),
                     value(12, "y", [1, "count"], 7)),

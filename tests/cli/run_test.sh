@@ -73,6 +73,8 @@ says 'output y f32\[1,3,49,292\]'
 check 1 'takes no picture' run "$models/relu.onnx" --device host:0 --input "x=$seven"
 check 1 "line\.png: size for input 'image': expected 16 x 16, observed 518 x 61 .* not scaled" \
   run "$digits" --device host:0 --input "image=$source_dir/samples/ocr/line.png"
+check 1 "line\.png: size for input 'x': expected any x 48, observed 518 x 61" \
+  run "$models/strip.onnx" --device host:0 --input "x=$source_dir/samples/ocr/line.png"
 check 3 'executes nothing' run "$digits" --device null
 
 # ONNX's own tensor files: dims 2 and 3, float, raw data.

@@ -288,6 +288,7 @@ static void accesses_to_the_wrong_place_are_named(void)
         {"store_at", was + FREED_BYTES - 64, inside}, /* first: new buffers may come to lie there */
         {"load_at", was + FREED_BYTES - 64, inside},
         {"store_at", 0, "the null address"},
+        {"store_by_call", 0, "by kernel store_by_call at pc"},
         {"store_at", 8, "not mapped"},
         {"store_at", 0x123456789000, "no buffer is near"},
         {"store_at", 0x123456789abc, "not mapped"},

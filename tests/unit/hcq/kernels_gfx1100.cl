@@ -64,6 +64,18 @@ ONE_WAVE atomic_at(ulong address, uint value)
         __opencl_atomic_fetch_add((global atomic_uint *)address, value, __ATOMIC_RELAXED, __OPENCL_MEMORY_SCOPE_DEVICE);
 }
 
+// A function of its own, whose code stands behind that of another kernel than the one that calls it.
+__attribute__((noinline)) void put(ulong address, uint value)
+{
+    *(global volatile uint *)address = value;
+}
+
+ONE_WAVE store_by_call(ulong address, uint value)
+{
+    if (__builtin_amdgcn_workitem_id_x() == 0)
+        put(address, value);
+}
+
 // No arguments at all.
 ONE_WAVE nothing(void)
 {

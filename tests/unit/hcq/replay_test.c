@@ -387,11 +387,30 @@ static void copies_of_every_size(void)
     rig_close(&rig);
 }
 
+static void a_range_outside_its_buffer_is_named(void)
+{
+    struct rig rig;
+    if (!rig_open(&rig, NULL, on_null))
+        return;
+    struct bw_buffer *buffer = rig_buffer(&rig, 0, BYTES, 0);
+    struct bw_graph *graph = rig_graph(&rig);
+    struct bw_range outside = {buffer, 0, 1, BYTES};
+    BW_EQ(mix_add(&rig, graph, 0, range_all(buffer), outside, 0, -1), -ERANGE);
+    BW_STR(rig.err.what, "call 0, kernel mix: argument 1 source: 256 bytes at offset 1");
+    BW_STR(rig.err.expected, "inside a buffer of 256 bytes");
+    BW_EQ(bw_graph_copy(graph, rig.devices[0], outside, range_all(buffer), &rig.err), -ERANGE);
+    BW_STR(rig.err.what, "call 0, copy target: 256 bytes at offset 1");
+    bw_graph_destroy(graph);
+    bw_buffer_destroy(buffer);
+    rig_close(&rig);
+}
+
 BW_TEST_MAIN("replay",
              {"replay_makes_no_system_call_and_no_allocation", replay_makes_no_system_call_and_no_allocation},
              {"a_chain_costs_what_it_must", a_chain_costs_what_it_must},
              {"long_graphs_begin_early", long_graphs_begin_early},
              {"inputs_that_overlap_are_refused", inputs_that_overlap_are_refused},
              {"grids_may_be_variables", grids_may_be_variables}, {"timelines_roll_over", timelines_roll_over},
+             {"a_range_outside_its_buffer_is_named", a_range_outside_its_buffer_is_named},
              {"profiles_lie_on_the_hosts_clock", profiles_lie_on_the_hosts_clock},
              {"copies_of_every_size", copies_of_every_size})
