@@ -33,45 +33,39 @@ static const uint64_t giant_words[] = {
     [BW_MOCK_MMU_GFX12] = 0x8000000040000971,
 };
 
-#define EACH_GENERATION(g)                                                \
-    (enum bw_mock_mmu_generation g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; \
-     g = (enum bw_mock_mmu_generation)(g + 1))
-
 static void pages_of_every_size(void)
 {
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            put_directories(m);
-            put(m, AT_PTE, page_words[g]);
-            BW_EQ(walk(m, VA, BW_MOCK_MMU_EXECUTE), 0);
-            BW_EQ(m->result.place.aperture, BW_MOCK_MMU_VRAM);
-            BW_EQ(m->result.place.address, 0x7abc);
-            BW_EQ(m->result.contiguous_bytes, 0x1000 - 0xabc);
-            BW_EQ(m->result.page_bytes, 0x1000);
-            BW_EQ(m->result.mtype, BW_MOCK_MMU_UC);
-            BW_EQ(m->result.entries_read, 4);
-            BW_TRUE(m->result.readable && m->result.writable && m->result.executable && !m->result.snooped);
-            put(m, AT_PTE, system_words[g]);
-            BW_EQ(walk(m, VA, BW_MOCK_MMU_ATOMIC), 0);
-            BW_EQ(m->result.place.aperture, BW_MOCK_MMU_SYSTEM);
-            BW_EQ(m->result.place.address, 0x40001abc);
-            BW_EQ(m->result.mtype, BW_MOCK_MMU_NC);
-            BW_TRUE(m->result.snooped && !m->result.executable);
-            put(m, AT_PDE0, large_words[g]);
-            BW_EQ(walk(m, VA, BW_MOCK_MMU_WRITE), 0);
-            BW_EQ(m->result.place.address, 0x200000 + 0x189abc);
-            BW_EQ(m->result.page_bytes, 0x200000);
-            BW_EQ(m->result.contiguous_bytes, 0x200000 - 0x189abc);
-            BW_EQ(m->result.entries_read, 3);
-            put(m, AT_PDE1, giant_words[g]);
-            BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), 0);
-            BW_EQ(m->result.place.address, 0x40000000 + 0x16789abc);
-            BW_EQ(m->result.page_bytes, 0x40000000);
-            BW_EQ(m->result.entries_read, 2);
-            free(m);
-        }
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        put_directories(m);
+        put(m, AT_PTE, page_words[g]);
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_EXECUTE), 0);
+        BW_EQ(m->result.place.aperture, BW_MOCK_MMU_VRAM);
+        BW_EQ(m->result.place.address, 0x7abc);
+        BW_EQ(m->result.contiguous_bytes, 0x1000 - 0xabc);
+        BW_EQ(m->result.page_bytes, 0x1000);
+        BW_EQ(m->result.mtype, BW_MOCK_MMU_UC);
+        BW_EQ(m->result.entries_read, 4);
+        BW_TRUE(m->result.readable && m->result.writable && m->result.executable && !m->result.snooped);
+        put(m, AT_PTE, system_words[g]);
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_ATOMIC), 0);
+        BW_EQ(m->result.place.aperture, BW_MOCK_MMU_SYSTEM);
+        BW_EQ(m->result.place.address, 0x40001abc);
+        BW_EQ(m->result.mtype, BW_MOCK_MMU_NC);
+        BW_TRUE(m->result.snooped && !m->result.executable);
+        put(m, AT_PDE0, large_words[g]);
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_WRITE), 0);
+        BW_EQ(m->result.place.address, 0x200000 + 0x189abc);
+        BW_EQ(m->result.page_bytes, 0x200000);
+        BW_EQ(m->result.contiguous_bytes, 0x200000 - 0x189abc);
+        BW_EQ(m->result.entries_read, 3);
+        put(m, AT_PDE1, giant_words[g]);
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), 0);
+        BW_EQ(m->result.place.address, 0x40000000 + 0x16789abc);
+        BW_EQ(m->result.page_bytes, 0x40000000);
+        BW_EQ(m->result.entries_read, 2);
+        free(m);
+    }
 }
 
 /* As gfx942 has it: two levels of directories, page tables that cover 1 GiB in blocks of 2 MiB. */
@@ -137,24 +131,22 @@ static void translate_further_gfx12(void)
 /* Depth 0: one table from the start of the context on, as the kernel's GART. */
 static void flat_table(void)
 {
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            m->context.depth = 0;
-            m->context.start = 0x7fff00000000;
-            m->context.end = 0x7fff1fffffff;
-            put(m, 0x1000 + 0x300 * 8, page_words[g]); /* beyond 512 entries too */
-            BW_EQ(vram_of(m, 0x7fff00300abc), 0x7abc);
-            BW_EQ(walk(m, 0x7fff00300abc - 0x400000, BW_MOCK_MMU_READ), -EFAULT);
-            BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_RANGE);
-            BW_TRUE(m->result.fault.mapping_error);
-            BW_EQ(walk(m, 0x7fff20000000, BW_MOCK_MMU_WRITE), -EFAULT);
-            BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_RANGE);
-            BW_EQ(m->result.fault.permission, BW_MOCK_MMU_NOT_VALID | BW_MOCK_MMU_NOT_WRITABLE);
-            BW_EQ(m->result.entries_read, 0);
-            free(m);
-        }
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        m->context.depth = 0;
+        m->context.start = 0x7fff00000000;
+        m->context.end = 0x7fff1fffffff;
+        put(m, 0x1000 + 0x300 * 8, page_words[g]); /* beyond 512 entries too */
+        BW_EQ(vram_of(m, 0x7fff00300abc), 0x7abc);
+        BW_EQ(walk(m, 0x7fff00300abc - 0x400000, BW_MOCK_MMU_READ), -EFAULT);
+        BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_RANGE);
+        BW_TRUE(m->result.fault.mapping_error);
+        BW_EQ(walk(m, 0x7fff20000000, BW_MOCK_MMU_WRITE), -EFAULT);
+        BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_RANGE);
+        BW_EQ(m->result.fault.permission, BW_MOCK_MMU_NOT_VALID | BW_MOCK_MMU_NOT_WRITABLE);
+        BW_EQ(m->result.entries_read, 0);
+        free(m);
+    }
 }
 
 /* One word of a public dump. */
@@ -323,18 +315,16 @@ static void directories_in_system_memory_and_in_a_peer(void)
 
 static void partially_resident(void)
 {
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            put_directories(m);
-            put(m, AT_PTE, prt_words[g]);
-            BW_EQ(walk(m, VA, BW_MOCK_MMU_WRITE), 0);
-            BW_TRUE(m->result.prt);
-            BW_EQ(m->result.place.aperture, BW_MOCK_MMU_NOWHERE);
-            BW_EQ(m->result.contiguous_bytes, 0x1000 - 0xabc);
-            free(m);
-        }
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        put_directories(m);
+        put(m, AT_PTE, prt_words[g]);
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_WRITE), 0);
+        BW_TRUE(m->result.prt);
+        BW_EQ(m->result.place.aperture, BW_MOCK_MMU_NOWHERE);
+        BW_EQ(m->result.contiguous_bytes, 0x1000 - 0xabc);
+        free(m);
+    }
     struct memory *m = memory_create(BW_MOCK_MMU_GFX12); /* without bit 63 it is no page at all */
     put_directories(m);
     put(m, AT_PTE, 0x0100000000000060);
@@ -345,34 +335,32 @@ static void partially_resident(void)
 
 static void invalid_at_every_level(void)
 {
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            static const uint64_t at[] = {AT_PDE2, AT_PDE1, AT_PDE0};
-            static const enum bw_mock_mmu_walker_error errors[] = {
-                BW_MOCK_MMU_ERROR_PDE2, BW_MOCK_MMU_ERROR_PDE1, BW_MOCK_MMU_ERROR_PDE0};
-            for (int i = 0; i < 3; i++) {
-                put_directories(m);
-                put(m, at[i], 0x4000);
-                BW_EQ(walk(m, VA, BW_MOCK_MMU_EXECUTE), -EFAULT);
-                BW_EQ(m->result.fault.walker_error, errors[i]);
-                BW_TRUE(m->result.fault.mapping_error);
-                BW_EQ(m->result.fault.permission,
-                      BW_MOCK_MMU_NOT_VALID | BW_MOCK_MMU_NOT_READABLE | BW_MOCK_MMU_NOT_EXECUTABLE);
-                BW_EQ(m->result.fault.entry.address, at[i]);
-                BW_EQ(m->result.fault.word, 0x4000);
-            }
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        static const uint64_t at[] = {AT_PDE2, AT_PDE1, AT_PDE0};
+        static const enum bw_mock_mmu_walker_error errors[] = {BW_MOCK_MMU_ERROR_PDE2, BW_MOCK_MMU_ERROR_PDE1,
+                                                               BW_MOCK_MMU_ERROR_PDE0};
+        for (int i = 0; i < 3; i++) {
             put_directories(m);
-            m->context.base = 0x1000;
-            BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), -EFAULT);
-            BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_PDE2);
-            m->context.base = 0x1001;
-            m->context.enable = false;
-            BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), -EFAULT);
-            BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_RANGE);
-            free(m);
+            put(m, at[i], 0x4000);
+            BW_EQ(walk(m, VA, BW_MOCK_MMU_EXECUTE), -EFAULT);
+            BW_EQ(m->result.fault.walker_error, errors[i]);
+            BW_TRUE(m->result.fault.mapping_error);
+            BW_EQ(m->result.fault.permission,
+                  BW_MOCK_MMU_NOT_VALID | BW_MOCK_MMU_NOT_READABLE | BW_MOCK_MMU_NOT_EXECUTABLE);
+            BW_EQ(m->result.fault.entry.address, at[i]);
+            BW_EQ(m->result.fault.word, 0x4000);
         }
+        put_directories(m);
+        m->context.base = 0x1000;
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), -EFAULT);
+        BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_PDE2);
+        m->context.base = 0x1001;
+        m->context.enable = false;
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), -EFAULT);
+        BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_RANGE);
+        free(m);
+    }
 }
 
 /* The kernel clears entries to execute alone; logs of boards show 3 for a read of such, and 5 for a write. */
@@ -388,25 +376,23 @@ static void rights(void)
         {0x7061, {0, 0, 8, 0}},   {0x7031, {0, 4, 0, 4}}, {0x7071, {0, 0, 0, 0}},   {0x7000, {3, 5, 0xb, 7}},
         {0x7010, {3, 5, 3, 7}},   {0x7070, {1, 1, 1, 1}},
     };
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            put_directories(m);
-            for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-                put(m, AT_PTE, rows[i].word | flags[g]);
-                for (int op = 0; op < 4; op++) {
-                    int rc = walk(m, VA, (enum bw_mock_mmu_op)op);
-                    BW_EQ(rc, rows[i].permission[op] ? -EFAULT : 0);
-                    BW_EQ(m->result.fault.permission, rows[i].permission[op]);
-                    BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_WALKED);
-                    BW_TRUE(!m->result.fault.mapping_error);
-                    if (rc != 0)
-                        BW_EQ(m->result.fault.entry.address, AT_PTE);
-                }
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        put_directories(m);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            put(m, AT_PTE, rows[i].word | flags[g]);
+            for (int op = 0; op < 4; op++) {
+                int rc = walk(m, VA, (enum bw_mock_mmu_op)op);
+                BW_EQ(rc, rows[i].permission[op] ? -EFAULT : 0);
+                BW_EQ(m->result.fault.permission, rows[i].permission[op]);
+                BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_WALKED);
+                BW_TRUE(!m->result.fault.mapping_error);
+                if (rc != 0)
+                    BW_EQ(m->result.fault.entry.address, AT_PTE);
             }
-            free(m);
         }
+        free(m);
+    }
 }
 
 /* Every bit of a valid entry that is neither a field nor software's. */
@@ -422,37 +408,34 @@ static void reserved_bits(void)
         [BW_MOCK_MMU_GFX11] = 0x01b8000000000038,
         [BW_MOCK_MMU_GFX12] = 0x023f000000000038,
     };
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            uint64_t seen_pages = 0, seen_directories = 0;
-            put_directories(m);
-            for (int bit = 0; bit < 64; bit++) {
-                uint64_t mask = 1ull << bit;
-                if (bit == 56 && g != BW_MOCK_MMU_GFX12)
-                    continue; /* makes it an entry that leads to another table */
-                put(m, AT_PTE, page_words[g] | mask);
-                int rc = walk(m, VA, BW_MOCK_MMU_READ);
-                seen_pages |=
-                    !leads_on && rc != 0 && m->result.fault.violation == BW_MOCK_MMU_RESERVED_BITS ? mask : 0;
-                put(m, AT_PTE, page_words[g]);
-                put(m, AT_PDE1, 0x3001 | mask);
-                rc = walk(m, VA, BW_MOCK_MMU_READ);
-                if (rc != 0 && m->result.fault.violation == BW_MOCK_MMU_RESERVED_BITS) {
-                    seen_directories |= mask;
-                    BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_PDE1);
-                }
-                put(m, AT_PDE1, 0x3001);
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        uint64_t seen_pages = 0, seen_directories = 0;
+        put_directories(m);
+        for (int bit = 0; bit < 64; bit++) {
+            uint64_t mask = 1ull << bit;
+            bool leads_on = bit == 56 && g != BW_MOCK_MMU_GFX12; /* to another table: no page any more */
+            put(m, AT_PTE, page_words[g] | mask);
+            int rc = walk(m, VA, BW_MOCK_MMU_READ);
+            seen_pages |=
+                !leads_on && rc != 0 && m->result.fault.violation == BW_MOCK_MMU_RESERVED_BITS ? mask : 0;
+            put(m, AT_PTE, page_words[g]);
+            put(m, AT_PDE1, 0x3001 | mask);
+            rc = walk(m, VA, BW_MOCK_MMU_READ);
+            if (rc != 0 && m->result.fault.violation == BW_MOCK_MMU_RESERVED_BITS) {
+                seen_directories |= mask;
+                BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_PDE1);
             }
-            BW_EQ(seen_pages, in_pages[g]);
-            BW_EQ(seen_directories, in_directories[g]);
-            m->hub.lenient = true;
-            put(m, AT_PTE, page_words[g] | (in_pages[g] & ~(1ull << 54)));
-            put(m, AT_PDE1, 0x3001 | (in_directories[g] & ~0xff00000000000000));
-            BW_EQ(vram_of(m, VA), 0x7abc);
-            free(m);
+            put(m, AT_PDE1, 0x3001);
         }
+        BW_EQ(seen_pages, in_pages[g]);
+        BW_EQ(seen_directories, in_directories[g]);
+        m->hub.lenient = true;
+        put(m, AT_PTE, page_words[g] | (in_pages[g] & ~(1ull << 54)));
+        put(m, AT_PDE1, 0x3001 | (in_directories[g] & ~0xff00000000000000));
+        BW_EQ(vram_of(m, VA), 0x7abc);
+        free(m);
+    }
 }
 
 static void expect_violation(struct memory *m, uint64_t at, uint64_t word,
@@ -469,75 +452,71 @@ static void expect_violation(struct memory *m, uint64_t at, uint64_t word,
 
 static void what_no_document_allows(void)
 {
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            m->hub.vram_bytes = VRAM_BYTES;
-            m->hub.fb_offset = 0x1000;
-            m->context.base = 0x2001;
-            put(m, AT_PDE2, 0x3001);
-            put(m, AT_PDE1, 0x4001);
-            put(m, AT_PDE0, 0x5001);
-            put(m, AT_PTE, page_words[g] + 0x1000);
-            BW_EQ(vram_of(m, VA), 0x7abc);
-            expect_violation(m, AT_PDE0, large_words[g] + 0x1000, BW_MOCK_MMU_MISALIGNED_PAGE);
-            expect_violation(m, AT_PDE1, giant_words[g] + 0x200000, BW_MOCK_MMU_MISALIGNED_PAGE);
-            expect_violation(m, AT_PTE, page_words[g] | 8, BW_MOCK_MMU_ENCRYPTED);
-            expect_violation(m, AT_PTE, page_words[g] - 0x7000, BW_MOCK_MMU_BELOW_FB);
-            expect_violation(m, AT_PTE, page_words[g] + VRAM_BYTES, BW_MOCK_MMU_PAST_VRAM);
-            expect_violation(m, AT_PDE1, 0x101001, BW_MOCK_MMU_PAST_VRAM);
-            BW_EQ(walk(m, VA | 1ull << 48, BW_MOCK_MMU_READ), -EFAULT);
-            BW_EQ(m->result.fault.violation, BW_MOCK_MMU_VA_HOLE);
-            BW_EQ(walk(m, 0xffff923456789abc, BW_MOCK_MMU_READ),
-                  -EFAULT); /* the sign of bit 47 is no more bits */
-            BW_EQ(m->result.fault.violation, BW_MOCK_MMU_NO_VIOLATION);
-            BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_PDE2);
-            if (g != BW_MOCK_MMU_GFX9_4) { /* 44 bits of physical address */
-                expect_violation(m, AT_PTE, page_words[g] | 1ull << 44, BW_MOCK_MMU_ADDRESS_WIDTH);
-                expect_violation(m, AT_PDE2, 0x3001 | 1ull << 47, BW_MOCK_MMU_ADDRESS_WIDTH);
-            }
-            if (g == BW_MOCK_MMU_GFX11)
-                expect_violation(m, AT_PTE, page_words[g] | 1ull << 50, BW_MOCK_MMU_RESERVED_MTYPE);
-            if (g == BW_MOCK_MMU_GFX12) { /* a page as other generations write it */
-                expect_violation(m, AT_PTE, 0x8071, BW_MOCK_MMU_LEAF_WITHOUT_MARK);
-                put(m, AT_PTE, 0x8071);
-                BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), -EFAULT);
-                BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_FURTHER);
-            }
-            free(m);
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        m->hub.vram_bytes = VRAM_BYTES;
+        m->hub.fb_offset = 0x1000;
+        m->context.base = 0x2001;
+        put(m, AT_PDE2, 0x3001);
+        put(m, AT_PDE1, 0x4001);
+        put(m, AT_PDE0, 0x5001);
+        put(m, AT_PTE, page_words[g] + 0x1000);
+        BW_EQ(vram_of(m, VA), 0x7abc);
+        expect_violation(m, AT_PDE0, large_words[g] + 0x1000, BW_MOCK_MMU_MISALIGNED_PAGE);
+        expect_violation(m, AT_PDE1, giant_words[g] + 0x200000, BW_MOCK_MMU_MISALIGNED_PAGE);
+        expect_violation(m, AT_PTE, page_words[g] | 8, BW_MOCK_MMU_ENCRYPTED);
+        expect_violation(m, AT_PTE, page_words[g] - 0x7000, BW_MOCK_MMU_BELOW_FB);
+        expect_violation(m, AT_PTE, page_words[g] + VRAM_BYTES, BW_MOCK_MMU_PAST_VRAM);
+        expect_violation(m, AT_PDE1, 0x101001, BW_MOCK_MMU_PAST_VRAM);
+        BW_EQ(walk(m, VA | 1ull << 48, BW_MOCK_MMU_READ), -EFAULT);
+        BW_EQ(m->result.fault.violation, BW_MOCK_MMU_VA_HOLE);
+        BW_EQ(walk(m, 0xffff923456789abc, BW_MOCK_MMU_READ),
+              -EFAULT); /* the sign of bit 47 is no more bits */
+        BW_EQ(m->result.fault.violation, BW_MOCK_MMU_NO_VIOLATION);
+        BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_PDE2);
+        if (g != BW_MOCK_MMU_GFX9_4) { /* 44 bits of physical address */
+            expect_violation(m, AT_PTE, page_words[g] | 1ull << 44, BW_MOCK_MMU_ADDRESS_WIDTH);
+            expect_violation(m, AT_PDE2, 0x3001 | 1ull << 47, BW_MOCK_MMU_ADDRESS_WIDTH);
         }
+        if (g == BW_MOCK_MMU_GFX11)
+            expect_violation(m, AT_PTE, page_words[g] | 1ull << 50, BW_MOCK_MMU_RESERVED_MTYPE);
+        if (g == BW_MOCK_MMU_GFX12) { /* a page as other generations write it */
+            expect_violation(m, AT_PTE, 0x8071, BW_MOCK_MMU_LEAF_WITHOUT_MARK);
+            put(m, AT_PTE, 0x8071);
+            BW_EQ(walk(m, VA, BW_MOCK_MMU_READ), -EFAULT);
+            BW_EQ(m->result.fault.walker_error, BW_MOCK_MMU_ERROR_FURTHER);
+        }
+        free(m);
+    }
 }
 
 /* A fragment is believed: from it comes the address, and how far one translation goes. */
 static void fragments(void)
 {
-    for
-        EACH_GENERATION(g)
-        {
-            struct memory *m = memory_create(g);
-            uint64_t of_64k = 4ull << 7;
-            put_directories(m);
-            put(m, AT_PTE, page_words[g] + 0x42000 + of_64k); /* 0x49000: bits 15:12 are those of VA */
-            BW_EQ(vram_of(m, VA), 0x49abc);
-            BW_EQ(m->result.fragment_bytes, 0x10000);
-            BW_EQ(m->result.page_bytes, 0x1000);
-            BW_EQ(m->result.contiguous_bytes, 0x10000 - 0x9abc);
-            put(m, AT_PTE, page_words[g] + 0x43000 + of_64k); /* 0x4a000: they are not */
-            BW_EQ(vram_of(m, VA), 0x49abc);
-            put(m, AT_PTE, page_words[g] + 0x43000);
-            BW_EQ(vram_of(m, VA), 0x4aabc);
-            put(m, AT_PDE0, large_words[g] + 0x200); /* 32 MiB */
-            BW_EQ(vram_of(m, VA), 0x789abc);
-            BW_EQ(m->result.contiguous_bytes, 0x2000000 - 0x789abc);
-            put(m, AT_PDE0, large_words[g] - 0x480); /* 4 KiB, less than the page */
-            BW_EQ(vram_of(m, VA), 0x389abc);
-            BW_EQ(m->result.contiguous_bytes, 0x200000 - 0x189abc);
-            m->context.end = VA + 99;
-            BW_EQ(vram_of(m, VA), 0x389abc);
-            BW_EQ(m->result.contiguous_bytes, 100);
-            free(m);
-        }
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        uint64_t of_64k = 4ull << 7;
+        put_directories(m);
+        put(m, AT_PTE, page_words[g] + 0x42000 + of_64k); /* 0x49000: bits 15:12 are those of VA */
+        BW_EQ(vram_of(m, VA), 0x49abc);
+        BW_EQ(m->result.fragment_bytes, 0x10000);
+        BW_EQ(m->result.page_bytes, 0x1000);
+        BW_EQ(m->result.contiguous_bytes, 0x10000 - 0x9abc);
+        put(m, AT_PTE, page_words[g] + 0x43000 + of_64k); /* 0x4a000: they are not */
+        BW_EQ(vram_of(m, VA), 0x49abc);
+        put(m, AT_PTE, page_words[g] + 0x43000);
+        BW_EQ(vram_of(m, VA), 0x4aabc);
+        put(m, AT_PDE0, large_words[g] + 0x200); /* 32 MiB */
+        BW_EQ(vram_of(m, VA), 0x789abc);
+        BW_EQ(m->result.contiguous_bytes, 0x2000000 - 0x789abc);
+        put(m, AT_PDE0, large_words[g] - 0x480); /* 4 KiB, less than the page */
+        BW_EQ(vram_of(m, VA), 0x389abc);
+        BW_EQ(m->result.contiguous_bytes, 0x200000 - 0x189abc);
+        m->context.end = VA + 99;
+        BW_EQ(vram_of(m, VA), 0x389abc);
+        BW_EQ(m->result.contiguous_bytes, 100);
+        free(m);
+    }
 }
 
 /* The apertures of AMD's notes on GPUVM (Vega 20), and its two addresses. */
