@@ -102,13 +102,14 @@ enum bw_barrier_flags {
 
 struct bw_device_caps {
     uint32_t compute_queues, copy_queues;
-    uint32_t xgmi_copy_queues;  /* of the copy queues the last ones, whose engines serve links between GPUs */
-    bool compute_copies;        /* compute queues take encode_copy, too */
-    bool user_doorbell;         /* submit rings a doorbell: no system call */
-    bool device_wait;           /* queues can wait for a memory word */
-    bool device_wait_64;        /* ... comparing all 64 bits */
-    uint64_t copy_bytes_max;    /* of one copy packet */
-    uint32_t command_words_max; /* of one command buffer; 0: no limit */
+    uint32_t xgmi_copy_queues; /* of the copy queues the last ones, whose engines serve links between GPUs */
+    bool compute_copies;       /* compute queues take encode_copy, too */
+    bool user_doorbell;        /* submit rings a doorbell: no system call */
+    bool device_wait;          /* queues can wait for a memory word */
+    bool submit_wait;    /* else: what a queue is given can wait for what others of this device were given */
+    bool device_wait_64; /* ... comparing all 64 bits */
+    uint64_t copy_bytes_max;          /* of one copy packet */
+    uint32_t command_words_max;       /* of one command buffer; 0: no limit */
     uint32_t command_alignment_words; /* command buffers are padded to this with NOPs by encode_end */
     uint64_t timestamp_hz;
     bool timestamp_is_clock; /* ... and timestamps are clock_ns of the context's bw_sys */
@@ -182,6 +183,10 @@ struct bw_driver_ops {
      * caps.user_doorbell. One thread at a time per queue. The device may begin with it at once or at the next
      * flush. -EAGAIN: no room (never overruns); the caller flushes and waits. */
     int (*submit)(struct bw_queue *queue, uint64_t address, uint32_t word_count);
+    /* What the queue is given from here on begins when all is done that `producer`, another queue of this
+     * device, was given and told of, however that ended. Neither has anything that it was not told of by
+     * flush. With caps.submit_wait; else NULL. */
+    void (*after)(struct bw_queue *queue, struct bw_queue *producer);
     /* Rings the doorbell, or hands all that was queued to the kernel driver in one call. NULL: submit did.
      * 0 or -errno. */
     int (*flush)(struct bw_queue *queue);

@@ -11,12 +11,14 @@ bool bw_linked_graph_command(const struct bw_linked_graph *linked, uint32_t inde
     const struct bw_step *step = &linked->steps.data[index].step;
     const struct bw_linked_queue *queue = &linked->queues[step->queue];
     const struct bw_linked_device *device = &linked->devices[queue->device];
-    assert(step->host_wait || device->words);
+    assert(step->kind != BW_STEP_SUBMIT || device->words);
     *command = (struct bw_linked_command){.device = device->hcq->device,
                                           .queue_label = queue->hcq->label,
                                           .copy = queue->hcq->number >= device->hcq->compute_count,
-                                          .host_wait = step->host_wait};
-    if (!step->host_wait) {
+                                          .kind = step->kind};
+    if (step->kind == BW_STEP_AFTER)
+        command->producer_label = linked->queues[step->producer].hcq->label;
+    if (step->kind == BW_STEP_SUBMIT) {
         command->words = device->words + queue->word + step->word;
         command->word_count = step->word_count;
     }

@@ -215,10 +215,23 @@ static int batch_count(struct coder *coder, uint32_t number)
     return ++queue->batch_count >= queue->batch_max ? segment_close(coder, number) : 0;
 }
 
+/* The kernel is to give the queue's next command buffers to a ring when the other's are done: what is
+ * under construction of both ends here. */
+static int after_encode(struct coder *coder, uint32_t queue, const struct bw_wait *wait)
+{
+    struct bw_step step = {.kind = BW_STEP_AFTER, .queue = queue, .producer = wait->queue};
+    int rc = segment_close(coder, wait->queue);
+    if (!rc)
+        rc = segment_close(coder, queue);
+    if (!rc && bw_vec_push(&coder->encoded->steps, step))
+        rc = no_memory(coder);
+    return rc;
+}
+
 /* The host waits for an operation: everything so far has to be on its way first. */
 static int host_wait_encode(struct coder *coder, const struct bw_wait *wait)
 {
-    struct bw_step step = {.host_wait = true,
+    struct bw_step step = {.kind = BW_STEP_HOST_WAIT,
                            .queue = wait->queue,
                            .signal_number = coder->plan->operations.data[wait->operation].signal_number};
     int rc = segments_close(coder);
@@ -232,8 +245,12 @@ static int waits_encode(struct coder *coder, const struct bw_operation *operatio
     const struct bw_wait *waits = coder->plan->waits.data + operation->wait_begin;
     int rc = 0;
     for (uint32_t i = 0; i < operation->wait_count && !rc; i++) {
-        if (waits[i].on_host)
+        if (waits[i].kind == BW_WAIT_HOST)
             rc = host_wait_encode(coder, &waits[i]);
+    }
+    for (uint32_t i = 0; i < operation->wait_count && !rc; i++) {
+        if (waits[i].kind == BW_WAIT_SUBMISSION)
+            rc = after_encode(coder, operation->queue, &waits[i]);
     }
     if (!rc)
         rc = segment_room(coder, operation->queue, OPERATION_WORDS + WAIT_WORDS * operation->wait_count);
@@ -241,7 +258,7 @@ static int waits_encode(struct coder *coder, const struct bw_operation *operatio
         rc = segment_open(coder, operation->queue);
     for (uint32_t i = 0; i < operation->wait_count && !rc; i++) {
         const struct bw_operation *producer = &coder->plan->operations.data[waits[i].operation];
-        if (!waits[i].on_host)
+        if (waits[i].kind == BW_WAIT_DEVICE)
             rc = signal_wait_encode(coder, operation->queue, waits[i].queue, producer->signal_number);
     }
     coder->encoded->stats.waits += operation->wait_count;
@@ -428,7 +445,7 @@ static int order_encode(struct coder *coder, uint32_t number)
         return signal_wait_encode(coder, number, plan->leader, 1);
     int rc = 0;
     for (uint32_t producer = 0; producer < plan->devices.count && !rc; producer++) {
-        if (bw_plan_can_wait(plan, device, producer))
+        if (bw_plan_wait_kind(plan, device, producer) == BW_WAIT_DEVICE)
             rc = preceding_encode(coder, number, producer);
     }
     if (!rc && number == plan->leader)
@@ -444,8 +461,9 @@ static int prologue_encode(struct coder *coder, uint32_t number)
     const struct bw_plan *plan = coder->plan;
     const struct bw_plan_queue *planned = queue_at(coder, number);
     struct bw_encoded_queue *queue = &coder->encoded->queues[number];
-    queue->follows = planned->root && plan->leader != BW_PLAN_NONE && plan->leader != number &&
-                     bw_plan_can_wait(plan, planned->device, queue_at(coder, plan->leader)->device);
+    queue->follows =
+        planned->root && plan->leader != BW_PLAN_NONE && plan->leader != number &&
+        bw_plan_wait_kind(plan, planned->device, queue_at(coder, plan->leader)->device) == BW_WAIT_DEVICE;
     begin_encode(coder, number);
     queue->prologue.queue = number;
     queue->prologue.word = queue->commands.count;
@@ -466,9 +484,9 @@ static int epilogue_encode(struct coder *coder, uint32_t number)
 }
 
 /* Telling a device costs a store where it has user-space doorbells: at once, so that it runs the first
- * command buffers while the host writes the others. Elsewhere it costs a system call: once, before the host
- * waits and at the end. A prologue is told with its queue's first command buffer unless the host waits before
- * that. */
+ * command buffers while the host writes the others. Elsewhere it costs a system call: once, before
+ * somebody waits and at the end. A prologue is told with its queue's first command buffer unless somebody
+ * waits before that. */
 static int flushes_place(struct coder *coder)
 {
     bool *pending = calloc(coder->plan->queues.count + 1, sizeof *pending);
@@ -476,10 +494,12 @@ static int flushes_place(struct coder *coder)
         return no_memory(coder);
     for (size_t i = coder->encoded->steps.count; i-- > 0;) {
         struct bw_step *step = &coder->encoded->steps.data[i];
-        if (step->host_wait) {
+        if (step->kind == BW_STEP_HOST_WAIT)
             memset(pending, 0, coder->plan->queues.count * sizeof *pending);
+        else if (step->kind == BW_STEP_AFTER)
+            pending[step->queue] = pending[step->producer] = false;
+        if (step->kind != BW_STEP_SUBMIT)
             continue;
-        }
         step->flush = !pending[step->queue] || device_of(coder, step->queue)->caps.user_doorbell;
         pending[step->queue] = true;
     }
@@ -513,7 +533,7 @@ static void stats_fill(struct coder *coder)
     stats->calls = (uint32_t)coder->plan->graph->calls.count;
     for (size_t i = 0; i < encoded->steps.count; i++) {
         const struct bw_step *step = &encoded->steps.data[i];
-        if (step->host_wait)
+        if (step->kind != BW_STEP_SUBMIT)
             continue;
         stats->command_buffers++;
         stats->doorbells += step->flush || !ops_of(coder, step->queue)->flush;

@@ -26,7 +26,9 @@ struct tracker {
     bw_position *clocks;           /* [operation][producer queue]: known when it was queued */
     uint32_t *need, *need_data;    /* [producer queue]: newest operation to run after / to see, index + 1 */
     bw_position *reached;          /* [queue]: passed once all that is needed is done */
-    bool *can_wait;                /* [queue][producer queue] */
+    bw_position *known_before;     /* [producer queue]: for failures_wait */
+    enum bw_wait_kind *kinds;      /* [queue][producer queue] */
+    uint32_t **order; /* [queue][position - 1]: operation; of devices with submit_wait, else NULL */
 };
 
 static int no_memory(const struct tracker *tracker)
@@ -89,18 +91,40 @@ static int wait_add(struct tracker *tracker, uint32_t index, uint32_t need)
                         *producer = &plan->operations.data[need - 1];
     uint32_t count = tracker->queue_count;
     struct bw_wait wait = {producer->queue, producer->position, need - 1,
-                           !tracker->can_wait[operation->queue * count + producer->queue]};
+                           tracker->kinds[operation->queue * count + producer->queue]};
+    bool on_host = wait.kind == BW_WAIT_HOST;
     if (bw_vec_push(&plan->waits, wait))
         return no_memory(tracker);
     operation->wait_count++;
     producer->signalled = true;
-    producer->host_signalled |= wait.on_host;
+    producer->host_signalled |= on_host;
     /* What comes after a wait of the host is submitted after it, on whatever queue. */
     for (uint32_t q = 0; q < count; q++) {
-        if (q == operation->queue || wait.on_host)
+        if (q == operation->queue || on_host)
             known_bring(tracker, q, need);
     }
     return 0;
+}
+
+/* A signal of a device with submit_wait says nothing of the device's other queues that the operation came
+ * after: those may have failed. Who goes by signals, the host or another device, waits for each. */
+static int failures_wait(struct tracker *tracker, uint32_t index, uint32_t need)
+{
+    const struct bw_plan *plan = tracker->plan;
+    uint32_t count = tracker->queue_count, own = plan->operations.data[index].queue;
+    uint32_t producer = plan->operations.data[need - 1].queue;
+    const bw_position *clock = &tracker->clocks[(uint64_t)(need - 1) * count];
+    bw_position *known = tracker->known_before; /* each wait brings along what is still to be waited for */
+    int rc = 0;
+    if (!tracker->order[producer] || tracker->kinds[own * count + producer] == BW_WAIT_SUBMISSION)
+        return 0;
+    memcpy(known, &tracker->known[own * count], count * sizeof *known);
+    for (uint32_t q = 0; q < count && !rc; q++) {
+        if (q != producer && plan->queues.data[q].device == plan->queues.data[producer].device &&
+            clock[q] > known[q])
+            rc = wait_add(tracker, index, tracker->order[q][clock[q] - 1] + 1);
+    }
+    return rc;
 }
 
 /* Newest first, so that what it brings along makes others unnecessary. */
@@ -118,7 +142,9 @@ static int waits_give(struct tracker *tracker, uint32_t index)
         }
         if (!newest)
             return 0;
-        int rc = wait_add(tracker, index, newest);
+        int rc = failures_wait(tracker, index, newest);
+        if (!rc)
+            rc = wait_add(tracker, index, newest);
         if (rc)
             return rc;
     }
@@ -172,9 +198,12 @@ static int queue_give(struct tracker *tracker, uint32_t index)
         reached_find(tracker);
         rc = bw_spread_kernel(tracker->plan, index, tracker->need, tracker->reached, tracker->err);
     }
-    if (!rc)
-        operation->position = ++tracker->plan->queues.data[operation->queue].operation_count;
-    return rc;
+    if (rc)
+        return rc;
+    operation->position = ++tracker->plan->queues.data[operation->queue].operation_count;
+    if (tracker->order[operation->queue])
+        tracker->order[operation->queue][operation->position - 1] = index;
+    return 0;
 }
 
 static enum bw_profile_order order_of(const struct tracker *tracker, const struct bw_operation *consumer,
@@ -186,7 +215,7 @@ static enum bw_profile_order order_of(const struct tracker *tracker, const struc
         return BW_PROFILE_ORDER_QUEUE;
     for (uint32_t i = 0; i < consumer->wait_count; i++) {
         if (waits[i].operation == producer)
-            return waits[i].on_host ? BW_PROFILE_ORDER_HOST : BW_PROFILE_ORDER_DEVICE;
+            return waits[i].kind == BW_WAIT_HOST ? BW_PROFILE_ORDER_HOST : BW_PROFILE_ORDER_DEVICE;
     }
     return BW_PROFILE_ORDER_GIVEN;
 }
@@ -247,7 +276,8 @@ static uint32_t leader_find(const struct bw_plan *plan)
         uint32_t followers = 0;
         for (uint32_t k = 0; k < plan->queues.count && plan->queues.data[i].root; k++)
             followers += k != i && plan->queues.data[k].root &&
-                         bw_plan_can_wait(plan, plan->queues.data[k].device, plan->queues.data[i].device);
+                         bw_plan_wait_kind(plan, plan->queues.data[k].device, plan->queues.data[i].device) ==
+                             BW_WAIT_DEVICE;
         if (followers > most) {
             leader = i;
             most = followers;
@@ -287,15 +317,22 @@ static int tracker_create(struct tracker *tracker)
     tracker->need = calloc(count + 1, sizeof *tracker->need);
     tracker->need_data = calloc(count + 1, sizeof *tracker->need_data);
     tracker->reached = calloc(count + 1, sizeof *tracker->reached);
-    tracker->can_wait = calloc(square + 1, sizeof *tracker->can_wait);
-    if (rc || !tracker->known || !tracker->acquired || !tracker->clocks || !tracker->need ||
-        !tracker->need_data || !tracker->reached || !tracker->can_wait)
+    tracker->kinds = calloc(square + 1, sizeof *tracker->kinds);
+    tracker->order = calloc(count + 1, sizeof *tracker->order);
+    tracker->known_before = calloc(count + 1, sizeof *tracker->known_before);
+    if (rc || !tracker->known || !tracker->known_before || !tracker->acquired || !tracker->clocks ||
+        !tracker->need || !tracker->need_data || !tracker->reached || !tracker->kinds || !tracker->order)
         return no_memory(tracker);
     const struct bw_plan_queue *queues = tracker->plan->queues.data;
     for (uint32_t q = 0; q < count; q++) {
         for (uint32_t p = 0; p < count; p++)
-            tracker->can_wait[q * count + p] =
-                bw_plan_can_wait(tracker->plan, queues[q].device, queues[p].device);
+            tracker->kinds[q * count + p] =
+                bw_plan_wait_kind(tracker->plan, queues[q].device, queues[p].device);
+        if (!queues[q].hcq->owner->device->caps.submit_wait)
+            continue;
+        tracker->order[q] = calloc(operations + 1, sizeof *tracker->order[q]);
+        if (!tracker->order[q])
+            return no_memory(tracker);
     }
     return 0;
 }
@@ -309,7 +346,11 @@ static void tracker_free(struct tracker *tracker)
     free(tracker->need);
     free(tracker->need_data);
     free(tracker->reached);
-    free(tracker->can_wait);
+    free(tracker->known_before);
+    free(tracker->kinds);
+    for (uint32_t q = 0; tracker->order && q < tracker->queue_count; q++)
+        free(tracker->order[q]);
+    free(tracker->order);
 }
 
 int bw_hazards_find(struct bw_plan *plan, struct bw_err *err)

@@ -41,10 +41,9 @@ static int arrays_make(struct linker *linker, uint32_t instances)
     linked->queues = calloc(linked->queue_count + 1, sizeof *linked->queues);
     linked->touched = calloc(instances, sizeof *linked->touched);
     linked->signal_epochs = calloc(instances, sizeof *linked->signal_epochs);
-    linked->done = calloc((size_t)instances * linked->queue_count + 1, sizeof *linked->done);
     linked->variables = calloc(linked->variable_count + 1, sizeof *linked->variables);
     linked->table = calloc(linked->table_count + 1, sizeof *linked->table);
-    if (!linked->devices || !linked->queues || !linked->touched || !linked->signal_epochs || !linked->done ||
+    if (!linked->devices || !linked->queues || !linked->touched || !linked->signal_epochs ||
         !linked->variables || !linked->table)
         return no_memory(linker);
     linked->signal_epoch = linked->users_epoch = UINT64_MAX; /* nothing is known yet */
@@ -90,12 +89,43 @@ static void queues_fill(struct linker *linker)
     for (uint32_t i = 0; i < linked->device_count; i++) {
         linked->devices[i].hcq = linker->plan->devices.data[i].hcq;
         linked->owners |= 1ull << linked->devices[i].hcq->index;
+        linked->devices[i].submit_wait = linked->devices[i].hcq->device->caps.submit_wait;
         linked->device_numbers[linked->devices[i].hcq->index] = (uint8_t)(i + 1);
         for (uint32_t producer = 0; producer < linked->device_count; producer++) {
-            if (bw_plan_can_wait(linker->plan, i, producer))
+            if (bw_plan_wait_kind(linker->plan, i, producer) == BW_WAIT_DEVICE)
                 linked->devices[i].can_wait |= 1ull << producer;
         }
     }
+}
+
+static void waited_add(struct bw_linked_graph *linked, struct bw_hcq_queue *queue)
+{
+    linked->waited[linked->waited_count++] = queue;
+}
+
+/* See struct bw_linked_graph. Every instance is free: its queues have passed the points that they stand at.
+ */
+static int waited_make(struct linker *linker)
+{
+    struct bw_linked_graph *linked = linker->linked;
+    size_t most = linked->queue_count + (size_t)linked->device_count * BW_HCQ_QUEUES_MAX;
+    linked->waited = calloc(most + 1, sizeof *linked->waited);
+    linked->done = calloc(linked->instance_count * most + 1, sizeof *linked->done);
+    if (!linked->waited || !linked->done)
+        return no_memory(linker);
+    for (uint32_t i = 0; i < linked->queue_count; i++)
+        waited_add(linked, linked->queues[i].signal_count ? linked->queues[i].hcq : NULL);
+    for (uint32_t i = 0; i < linked->device_count; i++) {
+        struct bw_hcq_device *hcq = linked->devices[i].hcq;
+        for (uint32_t k = 0; k < hcq->queue_count && linked->devices[i].submit_wait; k++)
+            waited_add(linked, &hcq->queues[k]);
+    }
+    for (uint32_t i = 0; i < linked->instance_count * linked->waited_count; i++) {
+        const struct bw_hcq_queue *queue = linked->waited[i % linked->waited_count];
+        if (queue)
+            linked->done[i] = bw_hcq_queue_now(queue);
+    }
+    return 0;
 }
 
 static uint64_t part_words(uint64_t words)
@@ -284,13 +314,6 @@ static void dimensions_note(struct linker *linker)
     }
 }
 
-/* Every instance is free: its queues have passed the points that they stand at. */
-static void instances_free(struct bw_linked_graph *linked)
-{
-    for (uint32_t i = 0; i < linked->instance_count * linked->queue_count; i++)
-        linked->done[i] = bw_hcq_queue_now(linked->queues[i % linked->queue_count].hcq);
-}
-
 static int link_all(struct linker *linker, uint32_t instances)
 {
     struct bw_linked_graph *linked = linker->linked;
@@ -300,6 +323,7 @@ static int link_all(struct linker *linker, uint32_t instances)
     if (rc)
         return rc;
     queues_fill(linker);
+    rc = waited_make(linker);
     for (uint32_t i = 0; i < linked->device_count && !rc; i++)
         rc = device_place(linker, i);
     if (!rc)
@@ -315,7 +339,6 @@ static int link_all(struct linker *linker, uint32_t instances)
     if (rc)
         return rc;
     dimensions_note(linker);
-    instances_free(linked);
     bw_losses_register(linked);
     return 0;
 }
@@ -393,6 +416,7 @@ void bw_linked_graph_destroy(struct bw_linked_graph *linked)
     bw_profile_free(linked);
     free(linked->devices);
     free(linked->queues);
+    free(linked->waited);
     free(linked->done);
     free(linked->touched);
     free(linked->signal_epochs);

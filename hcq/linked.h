@@ -46,7 +46,8 @@ struct bw_linked_device {
     uint64_t address;
     uint64_t stride_words;              /* from one instance to the next */
     uint64_t argument_word, stamp_word; /* where those begin in an instance */
-    uint64_t can_wait;                  /* devices of the graph whose signals its queues can wait for */
+    uint64_t can_wait;                  /* devices of the graph for whose signals its queues can wait */
+    bool submit_wait;                   /* its queues wait for each other's submissions */
     struct bw_scatter_list early;       /* inputs and variables, step by step */
     struct bw_scatter_list late;        /* points, known in the turn, step by step */
     struct bw_scatter_list aside;       /* points in prologues and epilogues, queue by queue */
@@ -142,7 +143,11 @@ struct bw_linked_graph {
     uint32_t device_count;
     struct bw_linked_queue *queues;
     uint32_t queue_count;
-    struct bw_point *done;   /* [instance][queue]: when the instance is free */
+    /* Whose points say that a replay is over: the graph's queues (NULL: nothing to do), then those of devices
+     * with submit_wait, which begin after earlier work even if that failed, so that it is looked at, too. */
+    struct bw_hcq_queue **waited;
+    uint32_t waited_count;
+    struct bw_point *done;   /* [instance][waited]: when the instance is free */
     uint64_t *touched;       /* [instance]: context devices that its last replay ran on or touched */
     uint64_t touched_ever;   /* atomic: ... any replay */
     uint64_t *signal_epochs; /* [instance]: for which its signal addresses are right */
@@ -179,10 +184,10 @@ void bw_scatter_free(struct bw_linked_device *device);
 void bw_scatter_run(const struct bw_scatter_list *list, const struct bw_scatter_range *range,
                     const uint64_t *table, uint32_t *words);
 
-/* By queue: the points that the instance's last replay ends with. */
+/* By `waited`: the points that the instance's last replay ends with. */
 static inline struct bw_point *bw_instance_done(const struct bw_linked_graph *linked, uint32_t instance)
 {
-    return &linked->done[(uint64_t)instance * linked->queue_count];
+    return &linked->done[(uint64_t)instance * linked->waited_count];
 }
 
 /* loss.c */
@@ -201,13 +206,15 @@ void bw_inputs_free(struct bw_inputs *inputs);
 int bw_inputs_take(struct bw_linked_graph *linked, const struct bw_replay *replay, struct bw_err *err);
 
 /* commands.c */
-/* What a replay does, in order: a command buffer given to a queue, or a wait of the host for that queue. */
+/* What a replay does, in order: a command buffer given to a queue, or what that queue or the host waits for.
+ */
 struct bw_linked_command {
     struct bw_device *device;
     const char *queue_label; /* "compute queue 0" */
     bool copy;               /* the queue is a copy engine's */
-    bool host_wait;
-    const uint32_t *words; /* of the first instance, patched as its last replay left them */
+    enum bw_step_kind kind;
+    const char *producer_label; /* of BW_STEP_AFTER: the queue of the same device that is waited for */
+    const uint32_t *words;      /* of the first instance, patched as its last replay left them */
     uint32_t word_count;
 };
 /* False when there are no more. Nothing may replay the graph meanwhile. */

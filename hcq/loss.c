@@ -62,8 +62,8 @@ static bool instance_lost(const struct bw_linked_graph *linked, uint32_t instanc
 {
     const struct bw_point *done = bw_instance_done(linked, instance);
     bool lost = false;
-    for (uint32_t i = 0; i < linked->queue_count && linked->touched[instance] >> failed->index & 1; i++)
-        lost |= linked->queues[i].signal_count && point_undone(failed, linked->queues[i].hcq, done[i]);
+    for (uint32_t i = 0; i < linked->waited_count && linked->touched[instance] >> failed->index & 1; i++)
+        lost |= linked->waited[i] && point_undone(failed, linked->waited[i], done[i]);
     return lost;
 }
 

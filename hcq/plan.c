@@ -433,11 +433,15 @@ static int compute_queues_add(struct bw_plan *plan, struct bw_err *err)
     return rc;
 }
 
-bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t waiter, uint32_t writer)
+enum bw_wait_kind bw_plan_wait_kind(const struct bw_plan *plan, uint32_t waiter, uint32_t writer)
 {
     struct bw_hcq_device *waits = plan->devices.data[waiter].hcq, *writes = plan->devices.data[writer].hcq;
     uint64_t address;
-    return waits->device->caps.device_wait && bw_block_reach(writes->signals, waits, &address, NULL) == 0;
+    if (waits == writes && waits->device->caps.submit_wait)
+        return BW_WAIT_SUBMISSION;
+    bool reaches =
+        waits->device->caps.device_wait && bw_block_reach(writes->signals, waits, &address, NULL) == 0;
+    return reaches ? BW_WAIT_DEVICE : BW_WAIT_HOST;
 }
 
 int bw_plan_make(struct bw_graph *graph, bool profile, struct bw_plan *plan, struct bw_err *err)

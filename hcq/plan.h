@@ -81,12 +81,19 @@ struct bw_touch {
 /* Position of an operation on its queue, counted from 1; 0: before all. */
 typedef uint32_t bw_position;
 
+/* Who sees to it that one queue waits for another. */
+enum bw_wait_kind {
+    BW_WAIT_DEVICE,     /* a packet of the waiting queue */
+    BW_WAIT_SUBMISSION, /* the kernel, before it begins with the next command buffer */
+    BW_WAIT_HOST,       /* the host, before it submits anything more */
+};
+
 /* "Wait until queue `queue` of the plan has passed operation `position`." */
 struct bw_wait {
     uint32_t queue;
     bw_position position;
     uint32_t operation; /* its index */
-    bool on_host;       /* the consumer's device cannot wait for that signal itself */
+    enum bw_wait_kind kind;
 };
 
 struct bw_operation {
@@ -156,8 +163,8 @@ struct bw_plan {
 /* profile: what is linked has timestamps, and dependencies are listed; the schedule is the same. */
 int bw_plan_make(struct bw_graph *graph, bool profile, struct bw_plan *plan, struct bw_err *err);
 void bw_plan_free(struct bw_plan *plan);
-/* Whether queues of device `waiter` can wait on the device for signals of device `writer` (of the plan). */
-bool bw_plan_can_wait(const struct bw_plan *plan, uint32_t waiter, uint32_t writer);
+/* How queues of device `waiter` wait for queues of device `writer` (of the plan). */
+enum bw_wait_kind bw_plan_wait_kind(const struct bw_plan *plan, uint32_t waiter, uint32_t writer);
 /* The number of a device's queue in the plan, added when new. */
 int bw_plan_queue_number(struct bw_plan *plan, uint32_t device, uint32_t queue, uint32_t *number,
                          struct bw_err *err);
@@ -221,12 +228,19 @@ struct bw_symbol {
     uint32_t number, device;
 };
 
-/* One submission, in order, or a wait of the host between two. */
+enum bw_step_kind {
+    BW_STEP_SUBMIT,    /* a command buffer */
+    BW_STEP_AFTER,     /* what the queue is given next begins after all that the producer was given */
+    BW_STEP_HOST_WAIT, /* the host waits for the queue */
+};
+
+/* What a replay does, in order. */
 struct bw_step {
-    bool host_wait;
-    bool flush;                /* the device is told of it now; else with a later one of the queue */
-    uint32_t queue;            /* whose command buffer is submitted, or who is waited for */
-    uint32_t word, word_count; /* in the queue's command words */
+    enum bw_step_kind kind;
+    bool flush;                /* submit: the device is told of it now; else with a later one of the queue */
+    uint32_t queue;            /* whose command buffer is submitted, who waits, or who is waited for */
+    uint32_t word, word_count; /* submit: in the queue's command words */
+    uint32_t producer;         /* after: the other queue */
     uint32_t signal_number;    /* host wait: of that queue */
 };
 

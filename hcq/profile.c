@@ -320,9 +320,9 @@ void bw_profile_destroy(struct bw_profile *profile)
 
 static bool replay_finished(const struct bw_linked_graph *linked, uint32_t instance)
 {
-    for (uint32_t i = 0; i < linked->queue_count; i++) {
-        if (linked->queues[i].signal_count &&
-            !bw_point_reached(bw_hcq_queue_now(linked->queues[i].hcq), bw_instance_done(linked, instance)[i]))
+    for (uint32_t i = 0; i < linked->waited_count; i++) {
+        if (linked->waited[i] &&
+            !bw_point_reached(bw_hcq_queue_now(linked->waited[i]), bw_instance_done(linked, instance)[i]))
             return false;
     }
     return true;

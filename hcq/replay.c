@@ -11,11 +11,11 @@
 static int instance_wait(const struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err)
 {
     const struct bw_point *done = bw_instance_done(linked, instance);
-    for (uint32_t i = 0; i < linked->queue_count; i++) {
-        if (linked->queues[i].signal_count == 0 ||
-            bw_point_reached(bw_hcq_queue_now(linked->queues[i].hcq), done[i]))
+    for (uint32_t i = 0; i < linked->waited_count; i++) {
+        struct bw_hcq_queue *queue = linked->waited[i];
+        if (!queue || bw_point_reached(bw_hcq_queue_now(queue), done[i]))
             continue;
-        int rc = bw_hcq_queue_wait(linked->queues[i].hcq, done[i], err);
+        int rc = bw_hcq_queue_wait(queue, done[i], err);
         if (rc)
             return rc;
     }
@@ -173,8 +173,11 @@ static void preceding_wait(struct bw_linked_graph *linked, const struct bw_hcq_q
         struct bw_linked_queue *queue = &linked->queues[i];
         if (!queue->root || queue->hcq == producer)
             continue;
-        bool itself = number && linked->devices[queue->device].can_wait >> (number - 1) & 1;
-        if (queue->follows || itself) {
+        const struct bw_linked_device *device = &linked->devices[queue->device];
+        bool itself = number && device->can_wait >> (number - 1) & 1;
+        if (device->submit_wait && device->hcq == producer->owner) {
+            device->hcq->device->ops->after(queue->hcq->queue, producer->queue);
+        } else if (queue->follows || itself) {
             prologue_want(linked, queue);
             *wanted = true;
         } else {
@@ -274,7 +277,12 @@ static int steps_run(struct bw_linked_graph *linked, uint32_t instance, struct b
     for (size_t i = 0; i < linked->steps.count && !rc; i++) {
         const struct bw_linked_step *step = &linked->steps.data[i];
         const struct bw_linked_queue *queue = &linked->queues[step->step.queue];
-        if (step->step.host_wait) {
+        if (step->step.kind == BW_STEP_AFTER) {
+            queue->hcq->owner->device->ops->after(queue->hcq->queue,
+                                                  linked->queues[step->step.producer].hcq->queue);
+            continue;
+        }
+        if (step->step.kind == BW_STEP_HOST_WAIT) {
             rc = bw_hcq_queue_wait(queue->hcq, bw_point_after(queue->base, step->step.signal_number), err);
             if (!rc) /* it may have gone on without a device */
                 rc = devices_check(linked, linked->owners, err);
@@ -305,6 +313,16 @@ static void replay_abandon(struct bw_linked_graph *linked, uint32_t instance)
     }
 }
 
+/* What this replay may begin after, if only by the order of submission. Before its own points are reserved.
+ */
+static void earlier_remember(struct bw_linked_graph *linked, uint32_t instance)
+{
+    struct bw_point *done = bw_instance_done(linked, instance);
+    for (uint32_t i = linked->queue_count; i < linked->waited_count; i++)
+        done[i] = bw_hcq_device_failed(linked->waited[i]->owner) ? bw_hcq_queue_now(linked->waited[i])
+                                                                 : bw_hcq_queue_submitted(linked->waited[i]);
+}
+
 static void replay_remember(struct bw_linked_graph *linked, uint32_t instance)
 {
     uint64_t touched = linked->owners | linked->input_owners;
@@ -332,6 +350,7 @@ static int replay_submit(struct bw_linked_graph *linked, uint32_t instance, stru
         rc = preceding_find(linked, err);
     if (rc)
         return rc;
+    earlier_remember(linked, instance);
     points_reserve(linked);
     signals_scatter(linked, instance);
     replay_remember(linked, instance);

@@ -102,7 +102,7 @@ static int step_sort(struct sorter *sorter, uint32_t index, bool *begun)
     uint32_t queue = made.step.queue, number = sorter->linked->queues[queue].device;
     struct bw_linked_device *device = &sorter->linked->devices[number];
     int rc = 0;
-    if (!made.step.host_wait) {
+    if (made.step.kind == BW_STEP_SUBMIT) {
         made.first = !begun[queue];
         begun[queue] = true;
         range_begin(&made.early, &device->early);

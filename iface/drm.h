@@ -7,7 +7,8 @@
  *
  * A queue is a context of its own with one ring in it: in order by itself, and one that makes the GPU hang
  * takes no other with it. The kernel deals contexts out to its few hardware rings, on which one waits behind
- * another, so a command buffer must never wait for a later submission: there is no waiting on the device.
+ * another, so a command buffer must never wait for a later submission: there is no waiting inside of one. A
+ * submission as a whole waits: the kernel gives it to a ring once what it depends on is done.
  *
  * Command buffers run unprivileged in this file's address space. They may set the state of compute and
  * whatever a user queue of the KFD may; writing other registers ends the job (gfx_v11_0_priv_reg_irq).
@@ -127,7 +128,9 @@ int bw_drm_queue_create(struct bw_iface *iface, const struct bw_iface_queue_requ
                         struct bw_iface_queue *queue, struct bw_err *err);
 int bw_drm_queue_destroy(struct bw_iface *iface, struct bw_iface_queue *queue, struct bw_err *err);
 int bw_drm_queue_submit(struct bw_iface *iface, struct bw_iface_queue *queue,
-                        const struct bw_iface_commands *commands, uint32_t command_count, struct bw_err *err);
+                        const struct bw_iface_commands *commands, uint32_t command_count,
+                        const struct bw_iface_dependency *dependencies, uint32_t dependency_count,
+                        struct bw_err *err);
 int bw_drm_queue_look(struct bw_iface *iface, const struct bw_iface_queue *queue, struct bw_queue_view *view);
 
 /* drm_wait.c */

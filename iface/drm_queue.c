@@ -108,8 +108,9 @@ int bw_drm_queue_destroy(struct bw_iface *iface, struct bw_iface_queue *queue, s
 struct submission {
     struct drm_amdgpu_cs_chunk_ib ibs[BW_IFACE_COMMANDS_MAX];
     struct drm_amdgpu_cs_chunk_fence fence;
-    struct drm_amdgpu_cs_chunk chunks[BW_IFACE_COMMANDS_MAX + 1];
-    uint64_t addresses[BW_IFACE_COMMANDS_MAX + 1];
+    struct drm_amdgpu_cs_chunk_dep dependencies[BW_IFACE_DEPENDENCIES_MAX];
+    struct drm_amdgpu_cs_chunk chunks[BW_IFACE_COMMANDS_MAX + 2];
+    uint64_t addresses[BW_IFACE_COMMANDS_MAX + 2];
     uint32_t count;
 };
 
@@ -136,6 +137,21 @@ static void add_commands(struct submission *submission, const struct bw_drm_queu
     add_chunk(submission, AMDGPU_CHUNK_ID_IB, ib, sizeof *ib);
 }
 
+/* The kernel numbers a context's submissions from 1, too (amdgpu_ctx_add_fence). */
+static void add_dependencies(struct submission *submission, const struct bw_iface_dependency *dependencies,
+                             uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bw_drm_queue *producer = dependencies[i].queue->private_data;
+        submission->dependencies[i] = (struct drm_amdgpu_cs_chunk_dep){.ip_type = producer->ip_type,
+                                                                       .ctx_id = producer->context_id,
+                                                                       .handle = dependencies[i].submission};
+    }
+    if (count)
+        add_chunk(submission, AMDGPU_CHUNK_ID_DEPENDENCIES, submission->dependencies,
+                  count * sizeof submission->dependencies[0]);
+}
+
 static int submit(struct bw_drm_iface *drm, struct bw_drm_queue *queue, struct submission *submission)
 {
     union drm_amdgpu_cs args = {.in = {.ctx_id = queue->context_id,
@@ -149,17 +165,21 @@ static int submit(struct bw_drm_iface *drm, struct bw_drm_queue *queue, struct s
 }
 
 int bw_drm_queue_submit(struct bw_iface *iface, struct bw_iface_queue *queue,
-                        const struct bw_iface_commands *commands, uint32_t command_count, struct bw_err *err)
+                        const struct bw_iface_commands *commands, uint32_t command_count,
+                        const struct bw_iface_dependency *dependencies, uint32_t dependency_count,
+                        struct bw_err *err)
 {
     struct bw_drm_iface *drm = bw_drm_of(iface);
     struct bw_drm_queue *drm_queue = queue->private_data;
     struct submission submission = {.count = 0};
     assert(command_count && command_count <= BW_IFACE_COMMANDS_MAX);
+    assert(dependency_count <= BW_IFACE_DEPENDENCIES_MAX);
     int rc = bw_drm_check_fork(drm, err);
     if (rc)
         return rc;
     for (uint32_t i = 0; i < command_count; i++)
         add_commands(&submission, drm_queue, &commands[i], i);
+    add_dependencies(&submission, dependencies, dependency_count);
     submission.fence.handle = bw_drm_handle(&drm_queue->page);
     add_chunk(&submission, AMDGPU_CHUNK_ID_FENCE, &submission.fence, sizeof submission.fence);
     rc = submit(drm, drm_queue, &submission);

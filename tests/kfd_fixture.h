@@ -100,7 +100,7 @@ static inline int pm4_hand_over(struct pm4_fixture *q, struct bw_encoder *encode
         bw_wr32(&q->ring.cpu, i * 4, encoder->words[i]);
     struct bw_iface_commands commands = {.va = q->ring.gpu_va, .word_count = encoder->count};
     bw_encoder_free(encoder);
-    return q->iface->ops->queue_submit(q->iface, &q->queue, &commands, 1, err);
+    return q->iface->ops->queue_submit(q->iface, &q->queue, &commands, 1, NULL, 0, err);
 }
 
 /* Writes the packets to the ring and rings the doorbell, or hands them over. */

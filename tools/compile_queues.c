@@ -56,10 +56,12 @@ static void command_print(const struct bw_linked_command *command, struct bw_tex
 {
     const struct bw_device_info *info = bw_device_info(command->device);
     bw_text_add(text, "\n%s, %s: ", info->name, command->queue_label);
-    if (command->host_wait) {
+    if (command->kind == BW_STEP_HOST_WAIT)
         bw_text_add(text, "the host waits for it\n");
+    if (command->kind == BW_STEP_AFTER)
+        bw_text_add(text, "what follows waits for %s\n", command->producer_label);
+    if (command->kind != BW_STEP_SUBMIT)
         return;
-    }
     bw_text_add(text, "%u words\n", command->word_count);
     const struct bw_amd_arch *arch = bw_amd_arch_find(info->arch);
     if (!arch)

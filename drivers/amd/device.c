@@ -201,6 +201,7 @@ static const struct bw_driver_ops ops = {
     .encode_barrier = bw_amd_encode_barrier,
     .encode_end = bw_amd_encode_end,
     .submit = bw_amd_queue_submit,
+    .after = bw_amd_queue_after,
     .flush = bw_amd_queue_flush,
     .queue_progress = bw_amd_queue_progress,
     .wait_interrupt = amd_wait_interrupt,
@@ -265,8 +266,9 @@ static void fill_caps(struct bw_amd_device *device)
     uint32_t xgmi = p->sdma_xgmi_engines < most - copies ? p->sdma_xgmi_engines : most - copies;
     uint32_t computes = p->cp_queues ? p->cp_queues : 1;
     /* The kernel deals queues that it feeds out to its few rings, where one waits behind another: work that
-     * waits on the device for work submitted later would never end, and a join of several compute queues goes
-     * through the host. One queue keeps kernels in order by itself. */
+     * waits on the device for work submitted later would never end. Submissions wait instead, and each time a
+     * queue waits for another costs a system call more: one compute queue keeps kernels in order by itself.
+     */
     bool doorbells = !device->iface->ops->queue_submit;
     computes = doorbells ? computes : 1;
     device->base.caps = (struct bw_device_caps){
@@ -276,6 +278,7 @@ static void fill_caps(struct bw_amd_device *device)
         .compute_copies = true,
         .user_doorbell = doorbells,
         .device_wait = doorbells,
+        .submit_wait = !doorbells,
         .device_wait_64 = false, /* SDMA polls 32 bits; WAIT_REG_MEM64 would serve compute queues only */
         .copy_bytes_max = bw_amd_sdma_copy_bytes_max(device->sdma),
         .command_words_max = BW_AMD_PM4_IB_WORDS_MAX & ~(BW_AMD_PM4_IB_ALIGNMENT_WORDS - 1u),

@@ -64,7 +64,9 @@ struct bw_amd_queue {
     struct bw_amd_ring ring; /* unused where the interface hands work to the kernel; then these two: */
     struct bw_iface_commands commands[BW_IFACE_COMMANDS_MAX]; /* of the next flush */
     uint32_t command_count;
-    uint64_t submissions;     /* handed over */
+    uint64_t submissions;                                               /* handed over */
+    struct bw_iface_dependency dependencies[BW_IFACE_DEPENDENCIES_MAX]; /* of the next one */
+    uint32_t dependency_count;
     uint32_t code_generation; /* of the device, when instruction caches were last invalidated on this queue */
     pthread_mutex_t scratch_lock;
     BW_VEC(struct bw_amd_scratch) scratch; /* newest last */
@@ -138,6 +140,7 @@ int bw_amd_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint3
                         struct bw_queue **queue, struct bw_err *err);
 void bw_amd_queue_destroy(struct bw_queue *queue);
 int bw_amd_queue_submit(struct bw_queue *queue, uint64_t address, uint32_t word_count);
+void bw_amd_queue_after(struct bw_queue *queue, struct bw_queue *producer);
 int bw_amd_queue_flush(struct bw_queue *queue);
 uint64_t bw_amd_queue_progress(struct bw_queue *queue);
 

@@ -27,6 +27,7 @@ static int create_hardware(struct bw_amd_queue *queue, struct bw_err *err)
     zero_region(&queue->pointer_memory.cpu);
     queue->command_count = 0;
     queue->submissions = 0;
+    queue->dependency_count = 0;
     const struct bw_device_caps *caps = &device->base.caps;
     bool compute = queue->base.kind == BW_QUEUE_COMPUTE;
     uint32_t plain_copies = caps->copy_queues - caps->xgmi_copy_queues; /* the driver's own queue counts on */
@@ -202,9 +203,28 @@ static int hand_over(struct bw_amd_queue *queue)
 {
     struct bw_iface *iface = bw_amd_device(queue->base.device)->iface;
     uint32_t count = queue->command_count;
-    queue->command_count = 0;
-    queue->submissions += count != 0;
-    return count ? iface->ops->queue_submit(iface, &queue->hardware, queue->commands, count, NULL) : 0;
+    if (!count)
+        return 0;
+    int rc = iface->ops->queue_submit(iface, &queue->hardware, queue->commands, count, queue->dependencies,
+                                      queue->dependency_count, NULL);
+    queue->command_count = queue->dependency_count = 0;
+    queue->submissions += !rc;
+    return rc;
+}
+
+void bw_amd_queue_after(struct bw_queue *base, struct bw_queue *base_producer)
+{
+    struct bw_amd_queue *queue = bw_amd_queue(base), *producer = bw_amd_queue(base_producer);
+    uint32_t at = 0;
+    assert(base->device == base_producer->device && !queue->command_count && !producer->command_count);
+    while (at < queue->dependency_count && queue->dependencies[at].queue != &producer->hardware)
+        at++;
+    assert(at < BW_IFACE_DEPENDENCIES_MAX);
+    if (!producer->submissions)
+        return;
+    queue->dependencies[at] = (struct bw_iface_dependency){&producer->hardware, producer->submissions};
+    if (at == queue->dependency_count)
+        queue->dependency_count++;
 }
 
 /* Whether the kernel would take one more submission at once. */

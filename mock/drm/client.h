@@ -37,6 +37,7 @@ struct bw_mock_drm_entity {
     uint64_t submitted, completed; /* sequence numbers */
     uint64_t failed_from;          /* 0: none; the first sequence number that failed */
     int error;                     /* of those */
+    bool held;                     /* schedule.c: a job of it waits for other queues */
     uint64_t hung_since_ns;
 };
 

@@ -9,6 +9,7 @@
 enum {
     BW_MOCK_DRM_HARDWARE_COMPUTE_RINGS = 8, /* amdgpu_gfx_get_num_kcq's default */
     BW_MOCK_DRM_HARDWARE_DMA_RINGS_MAX = 16,
+    BW_MOCK_DRM_DEPENDENCIES_MAX = 64, /* of one job: a bound for our memory; the kernel has none */
 };
 
 struct bw_mock_drm_ib {
@@ -16,12 +17,21 @@ struct bw_mock_drm_ib {
     uint32_t words;
 };
 
-struct bw_mock_drm_job {
-    struct bw_mock_drm_job *next;      /* of its queue */
-    struct bw_mock_drm_job *ring_next; /* of its ring: in order of submission */
+/* Job number `sequence` of a queue, and all before it. */
+struct bw_mock_drm_dependency {
     struct bw_mock_drm_entity *entity;
     uint64_t sequence;
-    uint64_t *fence;       /* where it writes its number when done, NULL: nowhere */
+};
+
+struct bw_mock_drm_job {
+    struct bw_mock_drm_job *next;      /* of its queue */
+    struct bw_mock_drm_job *ring_next; /* of its ring, or of those that wait for other jobs */
+    struct bw_mock_drm_entity *entity;
+    uint64_t sequence;
+    uint64_t *fence; /* where it writes its number when done, NULL: nowhere */
+    bool on_ring;
+    uint32_t dependency_count;
+    struct bw_mock_drm_dependency dependencies[BW_MOCK_DRM_DEPENDENCIES_MAX];
     uint32_t ib_count, at; /* at: begun so far */
     struct bw_mock_drm_ib ibs[BW_MOCK_DRM_IBS_MAX];
 };
@@ -40,6 +50,7 @@ struct bw_mock_drm {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct bw_mock_drm_gpu *gpus;
+    struct bw_mock_drm_job *waiting; /* on no ring yet, in order of submission */
 };
 
 /* DMA rings that a context sees. */
@@ -49,5 +60,13 @@ struct bw_mock_drm_ring *bw_mock_drm_ring_pick(struct bw_mock *machine, const st
                                                bool dma);
 /* The job that the queue is at and those after it are lost. drm->lock is held. */
 void bw_mock_drm_entity_fail(struct bw_mock_drm_entity *entity, int error);
+
+/* schedule.c; drm->lock is held. */
+/* A new job, behind all of its queue. */
+void bw_mock_drm_job_push(struct bw_mock_drm *drm, struct bw_mock_drm_job *job);
+/* The queue's first job is over, on its ring or not. */
+void bw_mock_drm_job_remove(struct bw_mock_drm *drm, struct bw_mock_drm_entity *entity);
+/* After jobs were removed: others may go to their rings. */
+void bw_mock_drm_jobs_release(struct bw_mock_drm *drm);
 
 #endif

@@ -46,18 +46,6 @@ struct bw_mock_drm_entity *bw_mock_drm_entity(struct bw_mock_drm_client *client,
 
 /* --- the engines' side ------------------------------------------------------------------------------- */
 
-/* A job leaves its queue and its ring. */
-static void job_remove(struct bw_mock_drm_entity *entity)
-{
-    struct bw_mock_drm_job *job = entity->first, **link = &entity->ring->first;
-    while (*link != job)
-        link = &(*link)->ring_next;
-    *link = job->ring_next;
-    entity->first = job->next;
-    entity->completed = job->sequence;
-    entity->client->in_flight--;
-}
-
 void bw_mock_drm_entity_fail(struct bw_mock_drm_entity *entity, int error)
 {
     if (entity->first && !entity->failed_from) {
@@ -65,8 +53,10 @@ void bw_mock_drm_entity_fail(struct bw_mock_drm_entity *entity, int error)
         entity->error = error;
         entity->context->guilty = true;
     }
+    struct bw_mock_drm *drm = entity->client->process->machine->drm;
     while (entity->first)
-        job_remove(entity);
+        bw_mock_drm_job_remove(drm, entity);
+    bw_mock_drm_jobs_release(drm);
 }
 
 static void tell(struct bw_mock *machine)
@@ -80,11 +70,13 @@ static enum bw_mock_queue_progress feed(struct bw_mock_queue *queue)
     struct bw_mock_drm_entity *entity = queue->feed;
     struct bw_mock_drm *drm = queue->machine->drm;
     enum bw_mock_queue_progress progress = BW_MOCK_QUEUE_MOVED;
+    uint32_t waits = 0;
     pthread_mutex_lock(&drm->lock);
     struct bw_mock_drm_job *job = entity->first;
     if (!job) {
         progress = BW_MOCK_QUEUE_IDLE;
     } else if (entity->ring->first != job) {
+        waits = job->dependency_count;
         progress = BW_MOCK_QUEUE_BLOCKED;
     } else if (job->at < job->ib_count) {
         if (!job->at)
@@ -94,13 +86,15 @@ static enum bw_mock_queue_progress feed(struct bw_mock_queue *queue)
     } else {
         if (job->fence)
             __atomic_store_n(job->fence, job->sequence, __ATOMIC_RELEASE);
-        job_remove(entity);
+        bw_mock_drm_job_remove(drm, entity);
+        bw_mock_drm_jobs_release(drm);
         tell(queue->machine);
     }
     pthread_mutex_unlock(&drm->lock);
-    return progress == BW_MOCK_QUEUE_BLOCKED
-               ? bw_mock_queue_block(queue, "ring %u works for others", entity->ring->index)
-               : progress;
+    if (progress != BW_MOCK_QUEUE_BLOCKED)
+        return progress;
+    return waits ? bw_mock_queue_block(queue, "a job depends on %u jobs of other queues", waits)
+                 : bw_mock_queue_block(queue, "ring %u works for others", entity->ring->index);
 }
 
 static void failed(struct bw_mock_queue *queue)
@@ -272,6 +266,8 @@ struct submission {
     struct bw_mock_drm_ib ibs[BW_MOCK_DRM_IBS_MAX];
     uint32_t ib_count;
     uint64_t *fence;
+    struct bw_mock_drm_dependency dependencies[BW_MOCK_DRM_DEPENDENCIES_MAX];
+    uint32_t dependency_count;
 };
 
 static int take_ib(struct submission *submission, const struct mock_drm_ib *ib)
@@ -308,6 +304,46 @@ static int take_fence(struct submission *submission, const struct mock_drm_user_
     return 0;
 }
 
+/* amdgpu_ctx_get_fence: a number that was not given out yet is refused, one that is long over is none. */
+static int take_dependency(struct submission *submission, const struct mock_drm_dependency *dependency)
+{
+    struct bw_mock *machine = submission->client->process->machine;
+    int rc;
+    struct bw_mock_drm_entity *entity =
+        bw_mock_drm_entity(submission->client, dependency->context, dependency->ip_type,
+                           dependency->ip_instance, dependency->ring, &rc);
+    if (!entity)
+        return rc;
+    uint64_t sequence = dependency->sequence == UINT64_MAX ? entity->submitted : dependency->sequence;
+    if (sequence > entity->submitted)
+        return bw_mock_refuse(machine, -EINVAL, "CS: depends on submission %llu of %llu",
+                              (unsigned long long)sequence, (unsigned long long)entity->submitted);
+    if (sequence <= entity->completed)
+        return 0;
+    if (submission->dependency_count == BW_MOCK_DRM_DEPENDENCIES_MAX)
+        return bw_mock_refuse(machine, -ENOMEM, "CS: more than %d dependencies",
+                              BW_MOCK_DRM_DEPENDENCIES_MAX);
+    submission->dependencies[submission->dependency_count++] =
+        (struct bw_mock_drm_dependency){entity, sequence};
+    return 0;
+}
+
+/* As many as are whole. */
+static int take_dependencies(struct submission *submission, const struct mock_drm_chunk *chunk)
+{
+    int rc = 0;
+    for (uint64_t at = 0; !rc; at += sizeof(struct mock_drm_dependency)) {
+        struct mock_drm_dependency dependency;
+        if (at + sizeof dependency > chunk->length_words * 4ull)
+            break;
+        rc = bw_mock_user_copy(&dependency, chunk->data + at, sizeof dependency)
+                 ? take_dependency(submission, &dependency)
+                 : bw_mock_refuse(submission->client->process->machine, -EFAULT,
+                                  "CS: data of a chunk at 0x%llx", (unsigned long long)chunk->data);
+    }
+    return rc;
+}
+
 static int take_chunk(struct submission *submission, uint64_t address)
 {
     struct bw_mock *machine = submission->client->process->machine;
@@ -319,6 +355,8 @@ static int take_chunk(struct submission *submission, uint64_t address)
     } data;
     if (!bw_mock_user_copy(&chunk, address, sizeof chunk))
         return bw_mock_refuse(machine, -EFAULT, "CS: chunk at 0x%llx", (unsigned long long)address);
+    if (chunk.id == MOCK_DRM_CHUNK_DEPENDENCIES)
+        return take_dependencies(submission, &chunk);
     uint64_t wanted = chunk.id == MOCK_DRM_CHUNK_IB           ? sizeof data.ib
                       : chunk.id == MOCK_DRM_CHUNK_FENCE      ? sizeof data.fence
                       : chunk.id == MOCK_DRM_CHUNK_BO_HANDLES ? sizeof data.list
@@ -414,16 +452,12 @@ static int push(const struct submission *submission, struct bw_mock_drm_entity *
     *job = (struct bw_mock_drm_job){.entity = entity,
                                     .sequence = *sequence,
                                     .fence = submission->fence,
+                                    .dependency_count = submission->dependency_count,
                                     .ib_count = submission->ib_count};
+    memcpy(job->dependencies, submission->dependencies,
+           submission->dependency_count * sizeof *job->dependencies);
     memcpy(job->ibs, submission->ibs, submission->ib_count * sizeof *job->ibs);
-    struct bw_mock_drm_job **link = &entity->first, **ring_link = &entity->ring->first;
-    while (*link)
-        link = &(*link)->next;
-    while (*ring_link)
-        ring_link = &(*ring_link)->ring_next;
-    *link = *ring_link = job;
-    entity->client->in_flight++;
-    bw_mock_doorbell_wake(&entity->wake);
+    bw_mock_drm_job_push(entity->client->process->machine->drm, job);
     return 0;
 }
 

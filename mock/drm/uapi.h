@@ -107,6 +107,7 @@ static_assert(sizeof(union mock_drm_ctx) == 16, "drm_amdgpu_ctx");
 enum mock_drm_chunk_id {
     MOCK_DRM_CHUNK_IB = 1,
     MOCK_DRM_CHUNK_FENCE = 2,
+    MOCK_DRM_CHUNK_DEPENDENCIES = 3,
     MOCK_DRM_CHUNK_BO_HANDLES = 6,
     MOCK_DRM_CHUNK_LAST = 10, /* CP_GFX_SHADOW */
 };
@@ -132,6 +133,12 @@ static_assert(sizeof(struct mock_drm_ib) == 32, "drm_amdgpu_cs_chunk_ib");
 struct mock_drm_user_fence {
     uint32_t handle, offset;
 };
+
+struct mock_drm_dependency {
+    uint32_t ip_type, ip_instance, ring, context;
+    uint64_t sequence;
+};
+static_assert(sizeof(struct mock_drm_dependency) == 24, "drm_amdgpu_cs_chunk_dep");
 
 enum mock_drm_list_operation {
     MOCK_DRM_LIST_CREATE = 0,

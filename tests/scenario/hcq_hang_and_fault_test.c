@@ -418,7 +418,7 @@ static void what_is_late_or_comes_twice_is_no_failure(void)
 /* ---- several devices, closing ---- */
 
 /* The second GPU waits for what the first one never does: the first is to blame, and the second goes on once
- * that one is recovered. Where queues cannot wait on the device the host does, in the replay. */
+ * that one is recovered. Where queues of two GPUs cannot wait for each other the host does, in the replay. */
 static void a_gpu_that_waits_for_a_broken_one_is_not_blamed(void)
 {
     enum { BYTES = 256 };

@@ -185,8 +185,8 @@ static bool waits_over(const struct machine *machine, const struct bw_operation 
     const struct bw_plan *plan = machine->plan;
     for (uint32_t i = 0; i < operation->wait_count; i++) {
         const struct bw_wait *wait = &plan->waits.data[operation->wait_begin + i];
-        if ((!host || wait->on_host) && (!plan->operations.data[wait->operation].signalled ||
-                                         !earlier_done(machine, wait->queue, wait->position)))
+        if ((!host || wait->kind == BW_WAIT_HOST) && (!plan->operations.data[wait->operation].signalled ||
+                                                      !earlier_done(machine, wait->queue, wait->position)))
             return false;
     }
     return true;
@@ -267,6 +267,68 @@ static void memory_fill(struct machine *machine)
     }
 }
 
+/* By queue: a position. */
+struct positions {
+    bw_position of[QUEUES_MAX];
+};
+
+static void positions_raise(struct positions *positions, const struct positions *to)
+{
+    for (uint32_t q = 0; q < QUEUES_MAX; q++)
+        positions->of[q] = to->of[q] > positions->of[q] ? to->of[q] : positions->of[q];
+}
+
+static struct positions with_wait(struct positions positions, const struct bw_wait *wait)
+{
+    if (positions.of[wait->queue] < wait->position)
+        positions.of[wait->queue] = wait->position;
+    return positions;
+}
+
+/* `after`: operations begin after these, if only by the order of submission, that is, also when they failed.
+ * `well`: they begin only if these went well, since signals say so. Of operations, queues, and the host. */
+struct failures {
+    struct positions *after, *well, queue_after[QUEUES_MAX], queue_well[QUEUES_MAX], host_well;
+};
+
+static bool failures_step(struct failures *f, const struct bw_plan *plan, uint32_t index)
+{
+    const struct bw_operation *operation = &plan->operations.data[index];
+    const struct bw_wait *waits = plan->waits.data + operation->wait_begin;
+    struct positions *after = &f->queue_after[operation->queue], *well = &f->queue_well[operation->queue];
+    bool ok = true;
+    for (uint32_t i = 0; i < operation->wait_count; i++) {
+        struct positions they_after = with_wait(f->after[waits[i].operation], &waits[i]);
+        struct positions they_well = with_wait(f->well[waits[i].operation], &waits[i]);
+        if (waits[i].kind == BW_WAIT_SUBMISSION)
+            positions_raise(after, &they_after);
+        else
+            positions_raise(waits[i].kind == BW_WAIT_HOST ? &f->host_well : well, &they_well);
+    }
+    positions_raise(well, &f->host_well);
+    for (uint32_t i = 0; i < operation->wait_count; i++) {
+        for (uint32_t q = 0; q < QUEUES_MAX && waits[i].kind != BW_WAIT_SUBMISSION; q++)
+            ok &= f->after[waits[i].operation].of[q] <= well->of[q];
+    }
+    f->after[index] = *after;
+    f->well[index] = *well;
+    return ok;
+}
+
+/* A submission begins also when what it waits for has failed. So who waits for the signal of one waits for
+ * everything that it came after, too. */
+static bool failures_are_seen(const struct bw_plan *plan)
+{
+    struct failures failures = {.after = calloc(plan->operations.count + 1, sizeof *failures.after),
+                                .well = calloc(plan->operations.count + 1, sizeof *failures.well)};
+    bool ok = BW_TRUE(failures.after && failures.well && plan->queues.count <= QUEUES_MAX);
+    for (uint32_t i = 0; i < plan->operations.count && ok; i++)
+        ok = BW_TRUE(failures_step(&failures, plan, i));
+    free(failures.after);
+    free(failures.well);
+    return ok;
+}
+
 static void any_schedule_equals_serial_execution(void)
 {
     struct rig rig;
@@ -278,11 +340,14 @@ static void any_schedule_equals_serial_execution(void)
     for (int round = 0; round < 400 && ok; round++) {
         struct bw_graph *graph;
         struct bw_plan plan;
-        rig.devices[1]->caps.device_wait = round % 3 != 0; /* sometimes the host has to wait in its place */
+        rig.devices[0]->caps.device_wait = round % 5 != 0; /* sometimes the host has to wait in its place */
+        rig.devices[1]->caps.device_wait = round % 3 != 0;
+        rig.devices[1]->caps.submit_wait = round % 6 == 0; /* ... or the kernel */
         BW_OK(bw_graph_create(rig.ctx, &graph, &rig.err), &rig.err);
         graph_random(&rig, graph, &rng);
         if (BW_OK(bw_plan_make(graph, false, &plan, &rig.err), &rig.err)) {
             *serial = (struct machine){.rig = &rig, .plan = &plan};
+            ok = failures_are_seen(&plan);
             memory_fill(serial);
             for (uint32_t i = 0; i < plan.operations.count; i++)
                 operation_run(serial, i);

@@ -570,7 +570,8 @@ static uint32_t words_of(const struct bw_plan *plan, const struct bw_encoded *en
     uint32_t stamps = 0;
     for (size_t i = 0; i < encoded->steps.count; i++) {
         const struct bw_step *step = &encoded->steps.data[i];
-        if (!step->host_wait && (!amd || plan->queues.data[step->queue].hcq->kind == BW_QUEUE_COMPUTE))
+        if (step->kind == BW_STEP_SUBMIT &&
+            (!amd || plan->queues.data[step->queue].hcq->kind == BW_QUEUE_COMPUTE))
             stamps += words_without_stamps(encoded, &encoded->queues[step->queue].commands, step, amd, out);
     }
     return stamps;

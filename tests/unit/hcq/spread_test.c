@@ -440,9 +440,9 @@ static void last_words_are_signals(const struct bw_linked_graph *linked)
     enum { RELEASE_WORDS = 8, FENCE_WORDS = 4 };
     struct bw_linked_command command, other;
     for (uint32_t i = 0; bw_linked_graph_command(linked, i, &command); i++) {
-        bool last = !command.host_wait;
+        bool last = command.kind == BW_STEP_SUBMIT;
         for (uint32_t k = i + 1; bw_linked_graph_command(linked, k, &other); k++)
-            last &= other.host_wait || other.device != command.device ||
+            last &= other.kind != BW_STEP_SUBMIT || other.device != command.device ||
                     strcmp(other.queue_label, command.queue_label) != 0;
         if (!last)
             continue;

@@ -443,7 +443,129 @@ static void buffers_are_shared_and_kept(void)
     node_end(&node);
 }
 
-BW_TEST_MAIN("mock.drm_submit",
+struct dependency {
+    uint32_t ip, instance, ring, context;
+    uint64_t sequence;
+};
+
+/* An IB that the kernel gives to a ring after another submission. */
+static int submit_after(struct node *node, uint32_t context, struct ib ib, struct dependency dependency,
+                        uint64_t *sequence)
+{
+    struct chunk chunks[] = {{3, sizeof dependency / 4, (uintptr_t)&dependency}, {1, 8, (uintptr_t)&ib}};
+    return submit(node, context, 0, chunks, 2, sequence);
+}
+
+struct waiting {
+    struct node node;
+    struct block code, data;
+    uint32_t other;
+    struct ib polls, writes; /* DMA: until data word 0 is 1; compute: data word 1 = 5 */
+};
+
+static bool waiting_open(struct waiting *w)
+{
+    if (!node_plain(&w->node) || !block_make(&w->node, 4096, &w->code) ||
+        !block_make(&w->node, 4096, &w->data) || !BW_EQ(context_make(&w->node, &w->other), 0))
+        return false;
+    const uint32_t poll[] = {
+        8u | 5u << 28 | 1u << 31, lo(w->data.va), hi(w->data.va), 1, ~0u, 4u | 0xfffu << 16, 0, 0};
+    const uint32_t write[] = {WRITE(w->data.va + 4, 5)};
+    w->polls = (struct ib){0, 0, w->code.va, put(&w->code, 0, poll, 8), DMA_IP, 0, 0};
+    w->writes = (struct ib){0, 0, w->code.va + 1024, put(&w->code, 256, write, 5), COMPUTE_IP, 0, 0};
+    return true;
+}
+
+static void waiting_close(struct waiting *w)
+{
+    block_end(&w->node, &w->code);
+    block_end(&w->node, &w->data);
+    node_end(&w->node);
+}
+
+/* Not before, also what comes later on the same queue; other queues go on. */
+static void a_submission_begins_after_others(void)
+{
+    struct waiting w;
+    uint64_t first, second, third;
+    uint32_t free_one;
+    if (!waiting_open(&w) || !BW_EQ(context_make(&w.node, &free_one), 0))
+        return;
+    BW_EQ(submit_ib(&w.node, w.node.context, w.polls, &first), 0);
+    BW_EQ(submit_after(&w.node, w.other, w.writes, (struct dependency){DMA_IP, 0, 0, w.node.context, first},
+                       &second),
+          0);
+    BW_EQ(submit_ib(&w.node, w.other, w.writes, &third), 0);
+    BW_EQ(wait_for(&w.node, w.other, COMPUTE_IP, third, 50000000), 1);
+    BW_EQ(bw_rd32(&w.data.cpu, 4), 0);
+    BW_EQ(submit_ib(&w.node, free_one, w.writes, &first), 0);
+    BW_EQ(wait_for(&w.node, free_one, COMPUTE_IP, first, WAIT_NS), 0);
+    bw_wr32(&w.data.cpu, 4, 0);
+    bw_wr32(&w.data.cpu, 0, 1);
+    BW_EQ(wait_for(&w.node, w.other, COMPUTE_IP, second, WAIT_NS), 0);
+    BW_EQ(wait_for(&w.node, w.other, COMPUTE_IP, third, WAIT_NS), 0);
+    BW_EQ(bw_rd32(&w.data.cpu, 4), 5);
+    waiting_close(&w);
+}
+
+static void a_dependency_may_fail_or_go(void)
+{
+    struct waiting w;
+    uint64_t first, second;
+    if (!waiting_open(&w))
+        return;
+    BW_EQ(submit_ib(&w.node, w.node.context, w.polls, &first), 0);
+    struct dependency dependency = {DMA_IP, 0, 0, w.node.context, first};
+    BW_EQ(submit_after(&w.node, w.other, w.writes, dependency, &second), 0);
+    BW_EQ(context_end(&w.node, w.node.context), 0); /* with what it was given */
+    BW_EQ(wait_for(&w.node, w.other, COMPUTE_IP, second, WAIT_NS), 0);
+    BW_EQ(bw_rd32(&w.data.cpu, 4), 5);
+    bw_wr32(&w.data.cpu, 4, 0);
+    BW_EQ(context_make(&w.node, &w.node.context), 0);
+    const uint32_t bad[] = {WRITE(w.data.va + 4096, 1)};
+    struct ib faults = {0, 0, w.code.va + 2048, put(&w.code, 512, bad, 5), COMPUTE_IP, 0, 0};
+    BW_EQ(submit_ib(&w.node, w.node.context, faults, &first), 0);
+    dependency = (struct dependency){COMPUTE_IP, 0, 0, w.node.context, first};
+    BW_EQ(submit_after(&w.node, w.other, w.writes, dependency, &second), 0);
+    BW_EQ(wait_for(&w.node, w.other, COMPUTE_IP, second, WAIT_NS), 0);
+    BW_EQ(bw_rd32(&w.data.cpu, 4), 5);
+    waiting_close(&w);
+}
+
+static void bad_dependencies_are_refused(void)
+{
+    struct waiting w;
+    uint64_t first, second;
+    if (!waiting_open(&w))
+        return;
+    const struct {
+        struct dependency dependency;
+        int code;
+    } cases[] = {
+        {{COMPUTE_IP, 0, 0, w.node.context, 2}, -EINVAL}, /* not given out yet */
+        {{DMA_IP, 0, 0, w.node.context, 1}, -EINVAL},
+        {{COMPUTE_IP, 0, 0, 9, 1}, -EINVAL}, /* no such context */
+        {{COMPUTE_IP, 0, 4, w.node.context, 1}, -EINVAL},
+        {{COMPUTE_IP, 1, 0, w.node.context, 1}, -EINVAL},
+        {{COMPUTE_IP, 0, 0, w.node.context, 1}, 0},
+        {{COMPUTE_IP, 0, 0, w.node.context, 0}, 0},
+        {{COMPUTE_IP, 0, 0, w.node.context, UINT64_MAX}, 0}, /* the last one */
+        {{DMA_IP, 0, 0, w.node.context, UINT64_MAX}, 0},     /* of none */
+    };
+    BW_EQ(submit_ib(&w.node, w.node.context, w.writes, &first), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (!BW_EQ(submit_after(&w.node, w.other, w.writes, cases[i].dependency, &second), cases[i].code))
+            printf("      case %zu\n", i);
+    }
+    BW_EQ(wait_for(&w.node, w.other, COMPUTE_IP, UINT64_MAX, WAIT_NS), 0);
+    struct chunk chunks[] = {{3, 6, 16}, {1, 8, (uintptr_t)&w.writes}};
+    BW_EQ(submit(&w.node, w.other, 0, chunks, 2, &second), -EFAULT);
+    waiting_close(&w);
+}
+
+BW_TEST_MAIN("mock.drm_submit", {"a submission begins after others", a_submission_begins_after_others},
+             {"a dependency may fail or go", a_dependency_may_fail_or_go},
+             {"bad dependencies are refused", bad_dependencies_are_refused},
              {"buffers run in order and numbers rise", buffers_run_in_order_and_numbers_rise},
              {"registers are not one's own", registers_are_not_ones_own},
              {"bad submissions are refused", bad_submissions_are_refused},
