@@ -128,6 +128,53 @@ static void translate_further_gfx12(void)
     free(m);
 }
 
+/* gfx11 has both: bit 56 leads further, bit 57 of PDE0 says from where. */
+static void translate_further_gfx11(void)
+{
+    struct memory *m = memory_create(BW_MOCK_MMU_GFX11);
+    m->context.depth = 2;
+    m->context.block_size = 9;
+    put(m, AT_PDE2, 0x2001);
+    put(m, AT_PDE1, 0x4800000000003001);
+    put(m, AT_PDE0, 0x0100000000004001);
+    put(m, AT_PTE, 0x7071);
+    BW_EQ(vram_of(m, VA), 0x7abc);
+    put(m, AT_PDE1, 0x4a00000000003001);
+    put(m, AT_PDE0, 0x0100000000001001);
+    BW_EQ(vram_of(m, VA), 0x7abc);
+    free(m);
+}
+
+static void reserved_bits_of_what_leads_further(void)
+{
+    static const struct {
+        uint64_t pde, entry, page, reserved;
+    } rows[] = {
+        [BW_MOCK_MMU_GFX9_4] = {0x4800000000003001, 0x0100000000004001, 0x7071, 0x06ff000000000038},
+        [BW_MOCK_MMU_GFX11] = {0x4800000000003001, 0x0100000000004001, 0x7071, 0x00f8000000000038},
+        [BW_MOCK_MMU_GFX12] = {0x2400000000003001, 0x4001, 0x8000000000007071, 0x023f000000000038},
+    };
+    for (int g = 0; g < BW_MOCK_MMU_GENERATION_COUNT; g++) {
+        struct memory *m = memory_create((enum bw_mock_mmu_generation)g);
+        uint64_t seen = 0;
+        m->context.depth = 2;
+        m->context.block_size = 9;
+        put(m, AT_PDE2, 0x2001);
+        put(m, AT_PDE1, rows[g].pde);
+        put(m, AT_PTE, rows[g].page);
+        for (int bit = 0; bit < 64; bit++) {
+            put(m, AT_PDE0, rows[g].entry | 1ull << bit);
+            int rc = walk(m, VA, BW_MOCK_MMU_READ);
+            seen |= rc != 0 && m->result.fault.violation == BW_MOCK_MMU_RESERVED_BITS ? 1ull << bit : 0;
+        }
+        BW_EQ(seen, rows[g].reserved);
+        m->hub.lenient = true;
+        put(m, AT_PDE0, rows[g].entry | rows[g].reserved);
+        BW_EQ(vram_of(m, VA), 0x7abc);
+        free(m);
+    }
+}
+
 /* Depth 0: one table from the start of the context on, as the kernel's GART. */
 static void flat_table(void)
 {
@@ -323,6 +370,7 @@ static void partially_resident(void)
         BW_TRUE(m->result.prt);
         BW_EQ(m->result.place.aperture, BW_MOCK_MMU_NOWHERE);
         BW_EQ(m->result.contiguous_bytes, 0x1000 - 0xabc);
+        BW_EQ(walk(m, VA, BW_MOCK_MMU_EXECUTE), 0); /* whatever its rights */
         free(m);
     }
     struct memory *m = memory_create(BW_MOCK_MMU_GFX12); /* without bit 63 it is no page at all */
@@ -562,6 +610,8 @@ static void apertures_of_vmid_0(void)
     BW_EQ(vram_of(m, 0xf400a0a000), 0xa0a000);
     m->context.vmid = 1; /* has no apertures */
     BW_EQ(walk(m, 0xf400a0a000, BW_MOCK_MMU_READ), -EFAULT);
+    m->hub.agp_bot = 0x7000; /* nor have physical addresses */
+    BW_EQ(vram_of(m, 0x10), 0x7010);
     free(m);
 }
 
@@ -612,8 +662,10 @@ static void every_violation_and_error_has_a_name(void)
 
 BW_TEST_MAIN("mock.mmu_walk", {"pages of 4 KiB, 2 MiB and 1 GiB", pages_of_every_size},
              {"translate further and block fragments", translate_further},
-             {"translate further on gfx12", translate_further_gfx12}, {"a flat table", flat_table},
-             {"page tables of boards", tables_of_boards},
+             {"translate further on gfx12", translate_further_gfx12},
+             {"translate further on gfx11", translate_further_gfx11},
+             {"reserved bits of what leads further", reserved_bits_of_what_leads_further},
+             {"a flat table", flat_table}, {"page tables of boards", tables_of_boards},
              {"directories in system memory and in a peer", directories_in_system_memory_and_in_a_peer},
              {"partially resident textures", partially_resident},
              {"invalid entries at every level", invalid_at_every_level}, {"rights", rights},
