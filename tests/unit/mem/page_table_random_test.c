@@ -45,6 +45,7 @@ struct gpu {
     struct bw_mock_mmu_context context;
     uint64_t va; /* of the walk under way */
     bool met_rubbish;
+    uint64_t fragment_bytes; /* that the TLB would keep for it */
     struct bw_rng *rng;
     uint64_t (*words)[BW_PAGE_TABLE_ENTRIES_MAX];
     bool used[TABLES_MAX];
@@ -119,6 +120,7 @@ static bool walk(struct gpu *gpu, uint64_t va, page_word *found)
         return false;
     if (rc && !(is.word & 1)) /* of a page that is mapped and must not be read: valid */
         return true;
+    gpu->fragment_bytes = is.fragment_bytes;
     *found = is.place.address | 1 | (uint64_t)(is.place.aperture == BW_MOCK_MMU_SYSTEM) << 1 |
              (uint64_t)is.readable << 2 | (uint64_t)is.writable << 3 | (uint64_t)is.executable << 4 |
              (uint64_t)is.snooped << 5 | (uint64_t)is.mtype << 6;
@@ -354,6 +356,18 @@ static void protect_some(struct test *test)
     change_end(test, rc, hole ? -ENOENT : 0);
 }
 
+/* The TLB keeps one translation for a whole fragment: any other page of it has to be the one that follows. */
+static void fragment_agrees(struct test *test, uint64_t page, page_word found)
+{
+    struct gpu *gpu = &test->gpu;
+    uint64_t pages = gpu->fragment_bytes >> BW_PAGE_SHIFT;
+    uint64_t first = bw_align_down((WINDOW_VA >> BW_PAGE_SHIFT) + page, pages) - (WINDOW_VA >> BW_PAGE_SHIFT);
+    uint64_t other = first + bw_rng_below(&test->rng, pages);
+    page_word expected = found + ((other - page) << BW_PAGE_SHIFT);
+    if (other >= WINDOW_PAGES || gpu->after[other] != expected)
+        gpu->wrong = !BW_EQ(other < WINDOW_PAGES ? gpu->after[other] : 0, expected);
+}
+
 static void all_pages_agree(struct test *test)
 {
     struct gpu *gpu = &test->gpu;
@@ -361,6 +375,8 @@ static void all_pages_agree(struct test *test)
         page_word found = RUBBISH;
         if (!walk(gpu, WINDOW_VA + (page << BW_PAGE_SHIFT), &found) || found != gpu->after[page])
             gpu->wrong = !BW_EQ(found, gpu->after[page]);
+        else if (found)
+            fragment_agrees(test, page, found);
     }
 }
 
