@@ -3,7 +3,8 @@
  *
  * Sources: Linux drivers/gpu/drm/amd/amdgpu/nvd.h (gfx10 and later) and soc15d.h (gfx9),
  * amdkfd/kfd_pm4_headers_ai.h (RELEASE_MEM of gfx9); GPUOpen PAL's MEC packet definitions for the fields that
- * the kernel does not use. DISPATCH_INDIRECT and ATOMIC_MEM, which no builder makes (PAL's MEC packet
+ * the kernel does not use; for the width of ACQUIRE_MEM.COHER_SIZE_HI what Mesa's RADV writes (PAL says 8
+ * bits). DISPATCH_INDIRECT and ATOMIC_MEM, which no builder makes (PAL's MEC packet
  * definitions, nvd.h), are there for the decoder.
  *
  * BW_AMD_PM4_PACKETS(P): P(symbol, name, opcode, generations, words, tail); `words` counts the header.
@@ -201,7 +202,7 @@
 
 #define BW_AMD_PM4_FIELDS_ACQUIRE_MEM_RANGE(F, packet) \
     F(packet, COHER_SIZE, 2, 0, 31)                    \
-    F(packet, COHER_SIZE_HI, 3, 0, 7)                  \
+    F(packet, COHER_SIZE_HI, 3, 0, 23)                 \
     F(packet, COHER_BASE_LO, 4, 0, 31)                 \
     F(packet, COHER_BASE_HI, 5, 0, 23)                 \
     F(packet, POLL_INTERVAL, 6, 0, 15)
