@@ -214,6 +214,8 @@ static int drop_imports(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, 
         int drop_rc =
             bw_drm_import_drop(&buffer->imports.data[--buffer->imports.count], &place, rc ? NULL : err);
         rc = rc ? rc : drop_rc;
+        /* That GPU may still reach the memory, and nobody will try again: its address stays taken. */
+        buffer->has_va = buffer->has_va && !drop_rc;
     }
     pthread_mutex_unlock(&drm->share_lock);
     return rc;

@@ -142,6 +142,34 @@ static void host_memory_is_shared(void)
     }
 }
 
+/* Where the other GPU cannot be made to let go of memory, its address is never used for anything else. */
+static void an_address_that_others_reach_stays_taken(void)
+{
+    struct kfd_fixture f;
+    struct bw_iface *other;
+    struct bw_iface_memory host, next;
+    struct bw_err err = {0};
+    if (!fixture_machine(&f, "gfx1100", 2, 64 << 20) || !BW_OK(bw_drm_open(f.sys, 0, &f.iface, &err), &err) ||
+        !BW_OK(bw_drm_open(f.sys, 1, &other, &err), &err))
+        return;
+    const struct bw_iface_ops *ops = f.iface->ops;
+    BW_OK(ops->alloc(f.iface, 8192, BW_IFACE_HOST, 0, &host, &err), &err);
+    BW_OK(ops->map_peer(other, f.iface, &host, &err), &err);
+    uint64_t va = host.gpu_va;
+    BW_OK(bw_mock_fault_add(f.mock, "ioctl.GEM_VA:fail=EIO,count=1", &err), &err);
+    BW_EQ(ops->free(f.iface, &host, &err), -EIO);
+    BW_STR(err.what, "GEM_VA, unmap memory of another GPU");
+    BW_OK(ops->free(f.iface, &host, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        BW_OK(ops->alloc(f.iface, 8192, BW_IFACE_HOST, 0, &next, &err), &err);
+        BW_TRUE(next.gpu_va >= va + 8192 || next.gpu_va + 8192 <= va);
+        BW_OK(ops->map_peer(other, f.iface, &next, &err), &err);
+        BW_OK(ops->free(f.iface, &next, &err), &err);
+    }
+    ops->close(other);
+    fixture_close(&f);
+}
+
 /* What fails on the GPU is told once, by kind, and the queue takes nothing more. */
 static void faults_are_told(void)
 {
@@ -204,5 +232,6 @@ static void refusals_have_words(void)
 BW_TEST_MAIN("iface.drm", {"a GPU is described", a_gpu_is_described},
              {"figures are those of the KFD", figures_are_those_of_the_kfd},
              {"VRAM is not overcommitted", vram_is_not_overcommitted},
-             {"host memory is shared", host_memory_is_shared}, {"faults are told", faults_are_told},
-             {"refusals have words", refusals_have_words})
+             {"host memory is shared", host_memory_is_shared},
+             {"an address that others reach stays taken", an_address_that_others_reach_stays_taken},
+             {"faults are told", faults_are_told}, {"refusals have words", refusals_have_words})
