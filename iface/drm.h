@@ -117,9 +117,11 @@ struct bw_drm_import {
     uint32_t handle;
     bool listed, mapped;
 };
+/* After a failure import->mapped says whether the address is still taken there. */
 int bw_drm_import_make(struct bw_drm_iface *owner, uint32_t handle, const struct drm_amdgpu_gem_va *place,
                        struct bw_drm_iface *drm, struct bw_drm_import *import, struct bw_err *err);
-/* Whatever fails, the import is over; what the kernel still has of it goes with the file. */
+/* Whatever fails, the import is over; what the kernel still has of it goes with the file. import->mapped: the
+ * address is still taken there, and must not be used again. */
 int bw_drm_import_drop(struct bw_drm_import *import, const struct drm_amdgpu_gem_va *place,
                        struct bw_err *err);
 

@@ -23,7 +23,8 @@ struct bw_drm_buffer {
     uint64_t va, size_bytes;
     uint32_t handle; /* of GEM; 0: none */
     uint32_t flags;  /* enum bw_iface_memory_flags */
-    bool has_va, gpu_mapped, listed;
+    bool has_va;     /* an address to give back; false also where some GPU keeps a mapping there for good */
+    bool gpu_mapped, listed;
     struct bw_region cpu;
     BW_VEC(struct bw_drm_import) imports; /* share_lock */
 };
@@ -205,17 +206,23 @@ static int unlist(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct
     return rc;
 }
 
+/* An import that is over and still mapped takes the address out of use, also when the buffer is freed at the
+ * next try: another buffer there could not be mapped for that GPU, or would be seen as this one. */
+static void address_keep(struct bw_drm_buffer *buffer, const struct bw_drm_import *import)
+{
+    buffer->has_va &= !import->mapped;
+}
+
 static int drop_imports(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, struct bw_err *err)
 {
     struct drm_amdgpu_gem_va place = place_of(buffer, AMDGPU_VA_OP_UNMAP);
     int rc = 0;
     pthread_mutex_lock(&drm->share_lock);
     while (buffer->imports.count) {
-        int drop_rc =
-            bw_drm_import_drop(&buffer->imports.data[--buffer->imports.count], &place, rc ? NULL : err);
+        struct bw_drm_import *import = &buffer->imports.data[--buffer->imports.count];
+        int drop_rc = bw_drm_import_drop(import, &place, rc ? NULL : err);
         rc = rc ? rc : drop_rc;
-        /* That GPU may still reach the memory, and nobody will try again: its address stays taken. */
-        buffer->has_va = buffer->has_va && !drop_rc;
+        address_keep(buffer, import);
     }
     pthread_mutex_unlock(&drm->share_lock);
     return rc;
@@ -364,7 +371,7 @@ static int share(struct bw_drm_iface *owner, struct bw_drm_buffer *buffer, struc
                  struct bw_err *err)
 {
     struct drm_amdgpu_gem_va place = place_of(buffer, AMDGPU_VA_OP_MAP);
-    struct bw_drm_import import;
+    struct bw_drm_import import = {.drm = drm};
     bool there = false;
     pthread_mutex_lock(&owner->share_lock);
     for (size_t i = 0; i < buffer->imports.count; i++)
@@ -374,8 +381,10 @@ static int share(struct bw_drm_iface *owner, struct bw_drm_buffer *buffer, struc
         bw_fail(err, rc, "drm", "record of a shared buffer");
     else if (!there)
         rc = bw_drm_import_make(owner, buffer->handle, &place, drm, &import, err);
-    if (!rc && !there)
+    if (!there && !rc)
         buffer->imports.data[buffer->imports.count++] = import;
+    else if (!there)
+        address_keep(buffer, &import);
     pthread_mutex_unlock(&owner->share_lock);
     return rc;
 }

@@ -104,6 +104,7 @@ static int take_back(struct bw_drm_import *import, const struct drm_amdgpu_gem_v
     rc = import->mapped ? bw_drm_ioctl(import->drm, DRM_IOCTL_AMDGPU_GEM_VA, &args) : 0;
     if (rc < 0)
         return bw_fail(err, rc, "drm", "GEM_VA, unmap memory of another GPU");
+    import->mapped = false;
     rc = import->handle ? bw_drm_ioctl(import->drm, DRM_IOCTL_GEM_CLOSE, &close) : 0;
     return rc < 0 ? bw_fail(err, rc, "drm", "GEM_CLOSE of memory of another GPU") : 0;
 }

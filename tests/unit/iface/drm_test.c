@@ -170,6 +170,32 @@ static void an_address_that_others_reach_stays_taken(void)
     fixture_close(&f);
 }
 
+/* The same where mapping fails half-way and what was done of it cannot be undone. */
+static void an_address_that_is_half_shared_stays_taken(void)
+{
+    struct kfd_fixture f;
+    struct bw_iface *other;
+    struct bw_iface_memory first, second;
+    struct bw_err err = {0};
+    if (!fixture_machine(&f, "gfx1100", 2, 64 << 20) || !BW_OK(bw_drm_open(f.sys, 0, &f.iface, &err), &err) ||
+        !BW_OK(bw_drm_open(f.sys, 1, &other, &err), &err))
+        return;
+    const struct bw_iface_ops *ops = f.iface->ops;
+    BW_OK(ops->alloc(f.iface, 4096, BW_IFACE_HOST, 0, &first, &err), &err);
+    BW_OK(bw_mock_fault_add(f.mock, "ioctl.BO_LIST:fail=EIO,nth=1,count=1", &err), &err);
+    BW_OK(bw_mock_fault_add(f.mock, "ioctl.GEM_VA:fail=EIO,nth=2,count=1", &err), &err);
+    BW_EQ(ops->map_peer(other, f.iface, &first, &err), -EIO);
+    bw_mock_fault_clear(f.mock);
+    uint64_t taken = first.gpu_va;
+    BW_OK(ops->free(f.iface, &first, &err), &err);
+    BW_OK(ops->alloc(f.iface, 4096, BW_IFACE_HOST, 0, &second, &err), &err);
+    BW_TRUE(second.gpu_va != taken);
+    BW_OK(ops->map_peer(other, f.iface, &second, &err), &err);
+    BW_OK(ops->free(f.iface, &second, &err), &err);
+    ops->close(other);
+    fixture_close(&f);
+}
+
 /* What fails on the GPU is told once, by kind, and the queue takes nothing more. */
 static void faults_are_told(void)
 {
@@ -234,4 +260,5 @@ BW_TEST_MAIN("iface.drm", {"a GPU is described", a_gpu_is_described},
              {"VRAM is not overcommitted", vram_is_not_overcommitted},
              {"host memory is shared", host_memory_is_shared},
              {"an address that others reach stays taken", an_address_that_others_reach_stays_taken},
+             {"an address that is half shared stays taken", an_address_that_is_half_shared_stays_taken},
              {"faults are told", faults_are_told}, {"refusals have words", refusals_have_words})
