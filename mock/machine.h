@@ -155,14 +155,17 @@ struct bw_mock_process {
     struct bw_mock_context *contexts;        /* one per GPU */
 };
 
-enum bw_mock_file_kind { BW_MOCK_FILE_KFD, BW_MOCK_FILE_RENDER, BW_MOCK_FILE_DMABUF };
+enum bw_mock_file_kind { BW_MOCK_FILE_KFD, BW_MOCK_FILE_RENDER, BW_MOCK_FILE_DMABUF, BW_MOCK_FILE_SYNCOBJ };
+
+struct bw_mock_drm_syncobj;
 
 struct bw_mock_file {
     int fd;
     enum bw_mock_file_kind kind;
-    struct bw_mock_gpu *gpu;         /* RENDER */
-    struct bw_mock_process *process; /* KFD; RENDER once an ioctl needed it */
-    struct bw_mock_buffer *buffer;   /* DMABUF */
+    struct bw_mock_gpu *gpu;             /* RENDER */
+    struct bw_mock_process *process;     /* KFD; RENDER once an ioctl needed it */
+    struct bw_mock_buffer *buffer;       /* DMABUF */
+    struct bw_mock_drm_syncobj *syncobj; /* SYNCOBJ */
 };
 
 /* A CPU mapping of a buffer or of doorbells made through the seam. */

@@ -95,6 +95,8 @@ static int mock_close(struct bw_sys *sys, int fd)
             process = machine->files.data[i].process;
             if (machine->files.data[i].buffer)
                 bw_mock_buffer_let_go(machine->files.data[i].buffer);
+            if (machine->files.data[i].syncobj)
+                bw_mock_drm_syncobj_close(machine, machine->files.data[i].syncobj);
             machine->files.data[i] = machine->files.data[--machine->files.count];
             break;
         }
@@ -122,8 +124,9 @@ static int mock_ioctl(struct bw_sys *sys, int fd, unsigned long request, void *a
     atomic_fetch_add_explicit(&machine->stats.ioctls, 1, memory_order_relaxed);
     if (file.kind == BW_MOCK_FILE_KFD)
         return bw_mock_kfd_ioctl(machine, file.process, request, argument);
-    if (file.kind == BW_MOCK_FILE_DMABUF)
-        return bw_mock_refuse(machine, -ENOTTY, "ioctl 0x%lx of a dma-buf: not modelled", request);
+    if (file.kind == BW_MOCK_FILE_DMABUF || file.kind == BW_MOCK_FILE_SYNCOBJ)
+        return bw_mock_refuse(machine, -ENOTTY, "ioctl 0x%lx of a %s: not modelled", request,
+                              file.kind == BW_MOCK_FILE_DMABUF ? "dma-buf" : "syncobj");
     int rc = bw_mock_drm_ioctl(machine, &file, request, argument);
     char device[16];
     snprintf(device, sizeof device, "gpu%u drm", file.gpu->index);
@@ -222,6 +225,8 @@ static int map_device(struct bw_mock *machine, const struct bw_mock_file *file,
 {
     if (file->kind == BW_MOCK_FILE_DMABUF)
         return bw_mock_refuse(machine, -EINVAL, "mmap of a dma-buf: not modelled");
+    if (file->kind == BW_MOCK_FILE_SYNCOBJ)
+        return bw_mock_refuse(machine, -ENODEV, "mmap of a syncobj");
     if (file->kind == BW_MOCK_FILE_RENDER)
         return map_buffer(machine, file, request, region);
     if ((request->offset & MOCK_KFD_MMAP_TYPES) == MOCK_KFD_MMAP_DOORBELL)

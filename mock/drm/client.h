@@ -18,6 +18,7 @@ enum {
     BW_MOCK_DRM_JOBS_MAX = 32, /* in flight on one queue of a context: amdgpu_sched_jobs */
 };
 
+struct bw_mock_drm_syncobj;
 struct bw_mock_drm_ring;
 struct bw_mock_drm_job;
 
@@ -52,6 +53,7 @@ struct bw_mock_drm_client {
     struct bw_mock_context *gpu;                   /* its side of the process */
     BW_VEC(struct bw_mock_drm_context *) contexts; /* by id - 1; NULL: free */
     BW_VEC(bool) lists;                            /* by handle - 1: whether there is such a list */
+    BW_VEC(struct bw_mock_drm_syncobj *) syncobjs; /* by handle - 1; NULL: free. drm->lock */
     uint64_t in_flight;                            /* jobs of all its queues */
     struct mock_drm_fault fault;                   /* the last one; address 0 and status 0: none */
     BW_VEC(struct bw_mock_buffer *) doomed; /* closed, and kept until no job can touch them: machine.lock */
@@ -83,6 +85,15 @@ int bw_mock_drm_prime_export(struct bw_mock_drm_client *client, void *data);
 int bw_mock_drm_prime_import(struct bw_mock_drm_client *client, void *data);
 /* That every buffer of a list exists: 0, -EFAULT, -ENOENT. */
 int bw_mock_drm_list_check(struct bw_mock_drm_client *client, const struct mock_drm_list *list);
+
+/* syncobj.c: the ioctls; machine.lock is held. */
+int bw_mock_drm_syncobj_create(struct bw_mock_drm_client *client, void *data);
+int bw_mock_drm_syncobj_destroy(struct bw_mock_drm_client *client, void *data);
+int bw_mock_drm_syncobj_export(struct bw_mock_drm_client *client, void *data);
+int bw_mock_drm_syncobj_import(struct bw_mock_drm_client *client, void *data);
+/* drm->lock is held. */
+struct bw_mock_drm_syncobj *bw_mock_drm_syncobj_find(struct bw_mock_drm_client *client, uint32_t handle);
+void bw_mock_drm_syncobjs_end(struct bw_mock_drm_client *client);
 
 /* submit.c; without any lock. */
 int bw_mock_drm_cs(struct bw_mock_drm_client *client, void *data);

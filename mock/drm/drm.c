@@ -235,12 +235,14 @@ static const struct {
     bool sleeps;
     int (*call)(struct bw_mock_drm_client *client, void *data);
 } calls[] = {
-    {0x09, false, bw_mock_drm_gem_close},    {0x2d, false, bw_mock_drm_prime_export},
-    {0x2e, false, bw_mock_drm_prime_import}, {0x40, false, bw_mock_drm_gem_create},
-    {0x41, false, bw_mock_drm_gem_mmap},     {0x42, true, bw_mock_drm_ctx},
-    {0x43, false, bw_mock_drm_bo_list},      {0x44, true, bw_mock_drm_cs},
-    {0x48, false, bw_mock_drm_gem_va},       {0x49, true, bw_mock_drm_wait_cs},
-    {0x51, false, bw_mock_drm_userptr},      {0x52, true, bw_mock_drm_wait_fences},
+    {0x09, false, bw_mock_drm_gem_close},      {0x2d, false, bw_mock_drm_prime_export},
+    {0x2e, false, bw_mock_drm_prime_import},   {0x40, false, bw_mock_drm_gem_create},
+    {0x41, false, bw_mock_drm_gem_mmap},       {0x42, true, bw_mock_drm_ctx},
+    {0x43, false, bw_mock_drm_bo_list},        {0x44, true, bw_mock_drm_cs},
+    {0x48, false, bw_mock_drm_gem_va},         {0x49, true, bw_mock_drm_wait_cs},
+    {0x51, false, bw_mock_drm_userptr},        {0x52, true, bw_mock_drm_wait_fences},
+    {0xbf, false, bw_mock_drm_syncobj_create}, {0xc0, false, bw_mock_drm_syncobj_destroy},
+    {0xc1, false, bw_mock_drm_syncobj_export}, {0xc2, false, bw_mock_drm_syncobj_import},
 };
 
 /* Without the driver's name in front. */
@@ -318,6 +320,9 @@ void bw_mock_drm_client_end(struct bw_mock_drm_client *client)
         if (context)
             bw_mock_drm_context_free(client, context);
     }
+    pthread_mutex_lock(&machine->drm->lock);
+    bw_mock_drm_syncobjs_end(client);
+    pthread_mutex_unlock(&machine->drm->lock);
     pthread_mutex_lock(&machine->lock);
     bw_mock_drm_reap(client);
     client->process->drm = NULL;
@@ -351,7 +356,8 @@ static int ask(struct bw_mock *machine, const struct bw_mock_file *file, unsigne
     else if (number == DRM_GET_CLIENT)
         ((int32_t *)data)[1] = 1; /* auth */
     else if (number == DRM_GET_CAP)
-        ((uint64_t *)data)[1] = 0;
+        ((uint64_t *)data)[1] =
+            *(uint64_t *)data == MOCK_DRM_CAP_SYNCOBJ || *(uint64_t *)data == MOCK_DRM_CAP_SYNCOBJ_TIMELINE;
     else
         rc = info(machine, file, data);
     pthread_mutex_unlock(&machine->lock);

@@ -1,8 +1,9 @@
 /* The DRM front: a render node's ioctls.
  *
- *   drm.c     dispatch, questions about the device, clients    gem.c    buffers and their addresses
- *   submit.c  contexts, submission, feeding the engines        wait.c   waiting, and the GPUs' rings
- *                                                              share.c  lists, dma-bufs */
+ *   drm.c       dispatch, questions about the device, clients   gem.c      buffers and their addresses
+ *   submit.c    contexts, submission, feeding the engines       share.c    lists, dma-bufs
+ *   schedule.c  when a job goes to its ring                     syncobj.c  timelines between files
+ *   wait.c      waiting, and the GPUs' rings */
 #ifndef BW_MOCK_DRM_DRM_H
 #define BW_MOCK_DRM_DRM_H
 
@@ -15,6 +16,9 @@
 /* Dispatched on its number; arguments copied in and out as drm_ioctl.c does. */
 int bw_mock_drm_ioctl(struct bw_mock *machine, const struct bw_mock_file *file, unsigned long request,
                       void *argument);
+
+/* The last close of a descriptor of a synchronisation object. */
+void bw_mock_drm_syncobj_close(struct bw_mock *machine, struct bw_mock_drm_syncobj *syncobj);
 
 /* Of a request, or of its number alone; never NULL. */
 const char *bw_mock_drm_name(unsigned long request);

@@ -9,7 +9,9 @@
 enum {
     BW_MOCK_DRM_HARDWARE_COMPUTE_RINGS = 8, /* amdgpu_gfx_get_num_kcq's default */
     BW_MOCK_DRM_HARDWARE_DMA_RINGS_MAX = 16,
-    BW_MOCK_DRM_DEPENDENCIES_MAX = 64, /* of one job: a bound for our memory; the kernel has none */
+    /* Of one job: bounds for our memory; the kernel has none. */
+    BW_MOCK_DRM_DEPENDENCIES_MAX = 256,
+    BW_MOCK_DRM_SIGNALS_MAX = 8,
 };
 
 struct bw_mock_drm_ib {
@@ -17,10 +19,17 @@ struct bw_mock_drm_ib {
     uint32_t words;
 };
 
-/* Job number `sequence` of a queue, and all before it. */
+/* Job number `sequence` of a queue, and all before it; or a point of a timeline, and all before it. */
 struct bw_mock_drm_dependency {
     struct bw_mock_drm_entity *entity;
+    struct bw_mock_drm_syncobj *syncobj; /* when entity is NULL */
     uint64_t sequence;
+};
+
+/* What a job signals when it is over. */
+struct bw_mock_drm_signal {
+    struct bw_mock_drm_syncobj *syncobj;
+    uint64_t point;
 };
 
 struct bw_mock_drm_job {
@@ -32,6 +41,8 @@ struct bw_mock_drm_job {
     bool on_ring;
     uint32_t dependency_count;
     struct bw_mock_drm_dependency dependencies[BW_MOCK_DRM_DEPENDENCIES_MAX];
+    uint32_t signal_count;
+    struct bw_mock_drm_signal signals[BW_MOCK_DRM_SIGNALS_MAX];
     uint32_t ib_count, at; /* at: begun so far */
     struct bw_mock_drm_ib ibs[BW_MOCK_DRM_IBS_MAX];
 };
@@ -60,6 +71,16 @@ struct bw_mock_drm_ring *bw_mock_drm_ring_pick(struct bw_mock *machine, const st
                                                bool dma);
 /* The job that the queue is at and those after it are lost. drm->lock is held. */
 void bw_mock_drm_entity_fail(struct bw_mock_drm_entity *entity, int error);
+
+/* syncobj.c; drm->lock is held. */
+void bw_mock_drm_syncobj_ref(struct bw_mock_drm_syncobj *syncobj);
+void bw_mock_drm_syncobj_unref(struct bw_mock_drm_syncobj *syncobj);
+/* The last point that somebody will signal. */
+uint64_t bw_mock_drm_syncobj_given(const struct bw_mock_drm_syncobj *syncobj);
+bool bw_mock_drm_syncobj_reached(const struct bw_mock_drm_syncobj *syncobj, uint64_t point);
+/* Somebody will signal the point, which is after all given so far. 0 or -ENOMEM. */
+int bw_mock_drm_syncobj_give(struct bw_mock_drm_syncobj *syncobj, uint64_t point);
+void bw_mock_drm_syncobj_signal(struct bw_mock_drm_syncobj *syncobj, uint64_t point);
 
 /* schedule.c; drm->lock is held. */
 /* A new job, behind all of its queue. */

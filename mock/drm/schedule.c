@@ -6,7 +6,8 @@
 
 static bool is_over(const struct bw_mock_drm_dependency *dependency)
 {
-    return dependency->sequence <= dependency->entity->completed;
+    return dependency->entity ? dependency->sequence <= dependency->entity->completed
+                              : bw_mock_drm_syncobj_reached(dependency->syncobj, dependency->sequence);
 }
 
 /* Forgets dependencies that are over, so that none outlives its queue. */
@@ -14,10 +15,26 @@ static void dependencies_drop(struct bw_mock_drm_job *job)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < job->dependency_count; i++) {
-        if (!is_over(&job->dependencies[i]))
-            job->dependencies[left++] = job->dependencies[i];
+        struct bw_mock_drm_dependency *dependency = &job->dependencies[i];
+        if (!is_over(dependency))
+            job->dependencies[left++] = *dependency;
+        else if (dependency->syncobj)
+            bw_mock_drm_syncobj_unref(dependency->syncobj);
     }
     job->dependency_count = left;
+}
+
+/* What the job holds, now that it is over. */
+static void job_end(struct bw_mock_drm_job *job)
+{
+    for (uint32_t i = 0; i < job->signal_count; i++) {
+        bw_mock_drm_syncobj_signal(job->signals[i].syncobj, job->signals[i].point);
+        bw_mock_drm_syncobj_unref(job->signals[i].syncobj);
+    }
+    for (uint32_t i = 0; i < job->dependency_count; i++) {
+        if (job->dependencies[i].syncobj)
+            bw_mock_drm_syncobj_unref(job->dependencies[i].syncobj);
+    }
 }
 
 static void ring_add(struct bw_mock_drm_job *job)
@@ -71,5 +88,6 @@ void bw_mock_drm_job_remove(struct bw_mock_drm *drm, struct bw_mock_drm_entity *
     *link = job->ring_next;
     entity->first = job->next;
     entity->completed = job->sequence;
+    job_end(job);
     entity->client->in_flight--;
 }

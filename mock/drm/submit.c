@@ -268,6 +268,8 @@ struct submission {
     uint64_t *fence;
     struct bw_mock_drm_dependency dependencies[BW_MOCK_DRM_DEPENDENCIES_MAX];
     uint32_t dependency_count;
+    struct bw_mock_drm_signal signals[BW_MOCK_DRM_SIGNALS_MAX];
+    uint32_t signal_count;
 };
 
 static int take_ib(struct submission *submission, const struct mock_drm_ib *ib)
@@ -304,6 +306,15 @@ static int take_fence(struct submission *submission, const struct mock_drm_user_
     return 0;
 }
 
+static int add_dependency(struct submission *submission, struct bw_mock_drm_dependency dependency)
+{
+    if (submission->dependency_count == BW_MOCK_DRM_DEPENDENCIES_MAX)
+        return bw_mock_refuse(submission->client->process->machine, -ENOMEM, "CS: more than %d dependencies",
+                              BW_MOCK_DRM_DEPENDENCIES_MAX);
+    submission->dependencies[submission->dependency_count++] = dependency;
+    return 0;
+}
+
 /* amdgpu_ctx_get_fence: a number that was not given out yet is refused, one that is long over is none. */
 static int take_dependency(struct submission *submission, const struct mock_drm_dependency *dependency)
 {
@@ -320,24 +331,63 @@ static int take_dependency(struct submission *submission, const struct mock_drm_
                               (unsigned long long)sequence, (unsigned long long)entity->submitted);
     if (sequence <= entity->completed)
         return 0;
-    if (submission->dependency_count == BW_MOCK_DRM_DEPENDENCIES_MAX)
-        return bw_mock_refuse(machine, -ENOMEM, "CS: more than %d dependencies",
-                              BW_MOCK_DRM_DEPENDENCIES_MAX);
-    submission->dependencies[submission->dependency_count++] =
-        (struct bw_mock_drm_dependency){entity, sequence};
+    return add_dependency(submission, (struct bw_mock_drm_dependency){entity, NULL, sequence});
+}
+
+/* drm_syncobj_find_fence: a point that nobody was given to signal is refused. */
+static int take_wait(struct submission *submission, const struct mock_drm_syncobj_point *wait)
+{
+    struct bw_mock *machine = submission->client->process->machine;
+    struct bw_mock_drm_syncobj *syncobj = bw_mock_drm_syncobj_find(submission->client, wait->handle);
+    if (!syncobj)
+        return bw_mock_refuse(machine, -ENOENT, "CS: waits for syncobj %u, which is none", wait->handle);
+    if (wait->flags || !wait->point)
+        return bw_mock_refuse(machine, -EINVAL,
+                              "CS: wait for syncobj %u, flags 0x%x, point %llu: not modelled", wait->handle,
+                              wait->flags, (unsigned long long)wait->point);
+    if (wait->point > bw_mock_drm_syncobj_given(syncobj))
+        return bw_mock_refuse(machine, -EINVAL, "CS: waits for point %llu of syncobj %u, %llu are submitted",
+                              (unsigned long long)wait->point, wait->handle,
+                              (unsigned long long)bw_mock_drm_syncobj_given(syncobj));
+    return bw_mock_drm_syncobj_reached(syncobj, wait->point)
+               ? 0
+               : add_dependency(submission, (struct bw_mock_drm_dependency){NULL, syncobj, wait->point});
+}
+
+static int take_signal(struct submission *submission, const struct mock_drm_syncobj_point *signal)
+{
+    struct bw_mock *machine = submission->client->process->machine;
+    struct bw_mock_drm_syncobj *syncobj = bw_mock_drm_syncobj_find(submission->client, signal->handle);
+    if (!syncobj)
+        return bw_mock_refuse(machine, -EINVAL, "CS: signals syncobj %u, which is none", signal->handle);
+    /* The kernel takes points out of order, and complains in its log (drm_syncobj_add_point). */
+    if (signal->flags || signal->point <= bw_mock_drm_syncobj_given(syncobj) ||
+        submission->signal_count == BW_MOCK_DRM_SIGNALS_MAX)
+        return bw_mock_refuse(machine, -EINVAL, "CS: signals point %llu of syncobj %u after %llu, flags 0x%x",
+                              (unsigned long long)signal->point, signal->handle,
+                              (unsigned long long)bw_mock_drm_syncobj_given(syncobj), signal->flags);
+    submission->signals[submission->signal_count++] = (struct bw_mock_drm_signal){syncobj, signal->point};
     return 0;
 }
 
-/* As many as are whole. */
-static int take_dependencies(struct submission *submission, const struct mock_drm_chunk *chunk)
+static int take_item(struct submission *submission, uint32_t chunk_id, const void *item)
 {
-    int rc = 0;
-    for (uint64_t at = 0; !rc; at += sizeof(struct mock_drm_dependency)) {
+    return chunk_id == MOCK_DRM_CHUNK_DEPENDENCIES    ? take_dependency(submission, item)
+           : chunk_id == MOCK_DRM_CHUNK_TIMELINE_WAIT ? take_wait(submission, item)
+                                                      : take_signal(submission, item);
+}
+
+/* A chunk is an array of as many items as are whole in it. */
+static int take_items(struct submission *submission, const struct mock_drm_chunk *chunk, uint32_t item_bytes)
+{
+    union {
         struct mock_drm_dependency dependency;
-        if (at + sizeof dependency > chunk->length_words * 4ull)
-            break;
-        rc = bw_mock_user_copy(&dependency, chunk->data + at, sizeof dependency)
-                 ? take_dependency(submission, &dependency)
+        struct mock_drm_syncobj_point point;
+    } item;
+    int rc = 0;
+    for (uint64_t at = 0; !rc && at + item_bytes <= chunk->length_words * 4ull; at += item_bytes) {
+        rc = bw_mock_user_copy(&item, chunk->data + at, item_bytes)
+                 ? take_item(submission, chunk->id, &item)
                  : bw_mock_refuse(submission->client->process->machine, -EFAULT,
                                   "CS: data of a chunk at 0x%llx", (unsigned long long)chunk->data);
     }
@@ -356,7 +406,9 @@ static int take_chunk(struct submission *submission, uint64_t address)
     if (!bw_mock_user_copy(&chunk, address, sizeof chunk))
         return bw_mock_refuse(machine, -EFAULT, "CS: chunk at 0x%llx", (unsigned long long)address);
     if (chunk.id == MOCK_DRM_CHUNK_DEPENDENCIES)
-        return take_dependencies(submission, &chunk);
+        return take_items(submission, &chunk, sizeof(struct mock_drm_dependency));
+    if (chunk.id == MOCK_DRM_CHUNK_TIMELINE_WAIT || chunk.id == MOCK_DRM_CHUNK_TIMELINE_SIGNAL)
+        return take_items(submission, &chunk, sizeof(struct mock_drm_syncobj_point));
     uint64_t wanted = chunk.id == MOCK_DRM_CHUNK_IB           ? sizeof data.ib
                       : chunk.id == MOCK_DRM_CHUNK_FENCE      ? sizeof data.fence
                       : chunk.id == MOCK_DRM_CHUNK_BO_HANDLES ? sizeof data.list
@@ -442,9 +494,21 @@ static int entity_start(struct bw_mock_drm_entity *entity)
     return 0;
 }
 
+static void syncobjs_hold(const struct bw_mock_drm_job *job)
+{
+    for (uint32_t i = 0; i < job->dependency_count; i++) {
+        if (job->dependencies[i].syncobj)
+            bw_mock_drm_syncobj_ref(job->dependencies[i].syncobj);
+    }
+    for (uint32_t i = 0; i < job->signal_count; i++)
+        bw_mock_drm_syncobj_ref(job->signals[i].syncobj);
+}
+
 static int push(const struct submission *submission, struct bw_mock_drm_entity *entity, uint64_t *sequence)
 {
     int rc = entity->queue ? 0 : entity_start(entity);
+    for (uint32_t i = 0; i < submission->signal_count && !rc; i++)
+        rc = bw_mock_drm_syncobj_give(submission->signals[i].syncobj, submission->signals[i].point);
     if (rc)
         return rc;
     *sequence = ++entity->submitted;
@@ -453,10 +517,13 @@ static int push(const struct submission *submission, struct bw_mock_drm_entity *
                                     .sequence = *sequence,
                                     .fence = submission->fence,
                                     .dependency_count = submission->dependency_count,
+                                    .signal_count = submission->signal_count,
                                     .ib_count = submission->ib_count};
     memcpy(job->dependencies, submission->dependencies,
            submission->dependency_count * sizeof *job->dependencies);
+    memcpy(job->signals, submission->signals, submission->signal_count * sizeof *job->signals);
     memcpy(job->ibs, submission->ibs, submission->ib_count * sizeof *job->ibs);
+    syncobjs_hold(job);
     bw_mock_drm_job_push(entity->client->process->machine->drm, job);
     return 0;
 }

@@ -109,6 +109,8 @@ enum mock_drm_chunk_id {
     MOCK_DRM_CHUNK_FENCE = 2,
     MOCK_DRM_CHUNK_DEPENDENCIES = 3,
     MOCK_DRM_CHUNK_BO_HANDLES = 6,
+    MOCK_DRM_CHUNK_TIMELINE_WAIT = 8,
+    MOCK_DRM_CHUNK_TIMELINE_SIGNAL = 9,
     MOCK_DRM_CHUNK_LAST = 10, /* CP_GFX_SHADOW */
 };
 
@@ -139,6 +141,26 @@ struct mock_drm_dependency {
     uint64_t sequence;
 };
 static_assert(sizeof(struct mock_drm_dependency) == 24, "drm_amdgpu_cs_chunk_dep");
+
+struct mock_drm_syncobj_point {
+    uint32_t handle, flags;
+    uint64_t point;
+};
+static_assert(sizeof(struct mock_drm_syncobj_point) == 16, "drm_amdgpu_cs_chunk_syncobj");
+
+#define MOCK_DRM_SYNCOBJ_SIGNALED (1u << 0) /* of CREATE */
+
+struct mock_drm_syncobj {
+    uint32_t handle, flags; /* DESTROY: flags is padding */
+};
+
+struct mock_drm_syncobj_fd {
+    uint32_t handle, flags;
+    int32_t fd;
+    uint32_t pad;
+};
+
+enum mock_drm_cap { MOCK_DRM_CAP_SYNCOBJ = 0x13, MOCK_DRM_CAP_SYNCOBJ_TIMELINE = 0x14 };
 
 enum mock_drm_list_operation {
     MOCK_DRM_LIST_CREATE = 0,

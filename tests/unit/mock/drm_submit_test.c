@@ -563,7 +563,78 @@ static void bad_dependencies_are_refused(void)
     waiting_close(&w);
 }
 
-BW_TEST_MAIN("mock.drm_submit", {"a submission begins after others", a_submission_begins_after_others},
+enum { NR_SYNCOBJ_CREATE = 0xbf, NR_SYNCOBJ_DESTROY, NR_SYNCOBJ_EXPORT, NR_SYNCOBJ_IMPORT };
+
+struct point {
+    uint32_t handle, flags;
+    uint64_t value;
+};
+
+/* An IB with a chunk of one point: 8 waits for it, 9 signals it. */
+static int submit_point(struct node *node, uint32_t context, struct ib ib, uint32_t chunk, uint32_t handle,
+                        uint64_t value, uint64_t *sequence)
+{
+    struct point point = {handle, 0, value};
+    struct chunk chunks[] = {{1, 8, (uintptr_t)&ib}, {chunk, sizeof point / 4, (uintptr_t)&point}};
+    return submit(node, context, 0, chunks, 2, sequence);
+}
+
+/* A timeline that one GPU's jobs signal and another one's wait for, in the order of its points. */
+static void a_timeline_goes_from_gpu_to_gpu(void)
+{
+    enum { WAIT = 8, SIGNAL = 9 };
+    struct waiting w;
+    struct node other;
+    struct block code;
+    uint64_t first, second;
+    uint32_t made[2] = {0}, theirs;
+    struct {
+        uint32_t handle, flags;
+        int32_t fd;
+        uint32_t pad;
+    } shared = {0};
+    if (!waiting_open(&w))
+        return;
+    other = w.node;
+    other.fd = w.node.sys->ops->open(w.node.sys, "/dev/dri/renderD129", O_RDWR);
+    if (!BW_EQ(context_make(&other, &other.context), 0) || !block_make(&other, 4096, &code))
+        return;
+    const uint32_t write[] = {WRITE(code.va + 2048, 7)};
+    struct ib writes = {0, 0, code.va, put(&code, 0, write, 5), COMPUTE_IP, 0, 0};
+    BW_EQ(call(&w.node, NR_SYNCOBJ_CREATE, made, sizeof made), 0);
+    shared.handle = made[0];
+    BW_EQ(call(&w.node, NR_SYNCOBJ_EXPORT, &shared, sizeof shared), 0);
+    shared.handle = 0;
+    BW_EQ(call(&other, NR_SYNCOBJ_IMPORT, &shared, sizeof shared), 0);
+    theirs = shared.handle;
+    BW_EQ(w.node.sys->ops->close(w.node.sys, shared.fd), 0);
+    BW_EQ(call(&other, NR_SYNCOBJ_IMPORT, &shared, sizeof shared), -EINVAL); /* closed */
+
+    BW_EQ(submit_point(&other, other.context, writes, WAIT, theirs, 1, &second), -EINVAL); /* nobody's yet */
+    BW_EQ(submit_point(&other, other.context, writes, WAIT, 77, 1, &second), -ENOENT);
+    BW_EQ(submit_point(&w.node, w.node.context, w.polls, SIGNAL, 77, 1, &first), -EINVAL);
+    BW_EQ(submit_point(&w.node, w.node.context, w.polls, SIGNAL, made[0], 5, &first), 0);
+    BW_EQ(submit_point(&w.node, w.other, w.writes, SIGNAL, made[0], 5, &first), -EINVAL); /* no progress */
+    BW_EQ(submit_point(&w.node, w.other, w.writes, SIGNAL, made[0], 6, &first), 0);
+    BW_EQ(wait_for(&w.node, w.other, COMPUTE_IP, first, WAIT_NS), 0);
+    /* Point 6 is signalled, but 5 comes before it; 3 is what 5 covers. */
+    BW_EQ(submit_point(&other, other.context, writes, WAIT, theirs, 3, &second), 0);
+    BW_EQ(wait_for(&other, other.context, COMPUTE_IP, second, 50000000), 1);
+    BW_EQ(bw_rd32(&code.cpu, 2048), 0);
+    uint32_t gone[2] = {made[0], 0}, gone_there[2] = {theirs, 0};
+    BW_EQ(call(&w.node, NR_SYNCOBJ_DESTROY, gone, sizeof gone), 0);
+    BW_EQ(call(&w.node, NR_SYNCOBJ_DESTROY, gone, sizeof gone), -EINVAL);
+    BW_EQ(call(&other, NR_SYNCOBJ_DESTROY, gone_there, sizeof gone_there), 0); /* the jobs hold it */
+    bw_wr32(&w.data.cpu, 0, 1);
+    BW_EQ(wait_for(&other, other.context, COMPUTE_IP, second, WAIT_NS), 0);
+    BW_EQ(bw_rd32(&code.cpu, 2048), 7);
+    block_end(&other, &code);
+    other.sys->ops->close(other.sys, other.fd);
+    waiting_close(&w);
+}
+
+BW_TEST_MAIN("mock.drm_submit", {"a timeline goes from GPU to GPU", a_timeline_goes_from_gpu_to_gpu},
+             {"a submission begins after others", a_submission_begins_after_others},
              {"a dependency may fail or go", a_dependency_may_fail_or_go},
              {"bad dependencies are refused", bad_dependencies_are_refused},
              {"buffers run in order and numbers rise", buffers_run_in_order_and_numbers_rise},
