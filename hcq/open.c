@@ -22,7 +22,7 @@ struct bw_machine {
     struct bw_sys *sys;
     uint32_t references;
     char arch[24];
-    uint32_t count, cu_count, xgmi_engines;
+    uint32_t count, cu_count, xgmi_engines, nodes;
     uint64_t vram_bytes, bar_bytes, seed, jitter;
     bool drm; /* without the KFD */
 };
@@ -37,8 +37,8 @@ static bool machine_matches(const struct bw_machine *machine, const struct bw_de
     return strcmp(machine->arch, name->arch) == 0 && machine->count == name->count &&
            machine->cu_count == name->cu_count && machine->vram_bytes == name->vram_bytes &&
            machine->bar_bytes == name->bar_bytes && machine->seed == name->seed &&
-           machine->jitter == name->jitter && machine->xgmi_engines == name->xgmi_engines &&
-           machine->drm == name_is_drm(name);
+           machine->jitter == name->jitter && machine->nodes == name->nodes &&
+           machine->xgmi_engines == name->xgmi_engines && machine->drm == name_is_drm(name);
 }
 
 static int machine_faults_add(const struct bw_machine *machine, const char *specifications,
@@ -73,6 +73,7 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
     machine->seed = name->seed;
     machine->jitter = name->jitter;
     machine->xgmi_engines = name->xgmi_engines;
+    machine->nodes = name->nodes;
     machine->drm = name_is_drm(name);
     struct bw_mock_config config = {.size = sizeof config,
                                     .arch = machine->arch,
@@ -84,6 +85,7 @@ static int machine_create(const struct bw_ctx *ctx, const struct bw_device_name 
                                     .seed = name->seed,
                                     .jitter = name->jitter,
                                     .xgmi_engines = name->xgmi_engines,
+                                    .nodes = name->nodes,
                                     .kfd_absent = machine->drm};
     int rc = bw_mock_kfd_create(&config, &machine->sys, err);
     if (rc ==

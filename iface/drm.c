@@ -185,6 +185,8 @@ static int open_node(struct bw_sys *sys, const struct node *node, struct bw_drm_
     if (!rc) {
         bw_amdgpu_product(sys, node->minor, properties->device_id, properties->product,
                           sizeof properties->product);
+        bw_numa_read(sys, node->minor, &drm->numa);
+        bw_numa_properties(&drm->numa, properties);
         *opened = drm;
         return 0;
     }

@@ -30,6 +30,7 @@
 
 #include "base/vec.h"
 #include "iface/iface.h"
+#include "iface/numa.h"
 #include "mem/va_space.h"
 
 enum {
@@ -58,6 +59,7 @@ struct bw_drm_buffer;
 
 struct bw_drm_iface {
     struct bw_iface base;
+    struct bw_numa numa;
     int fd;
     bool overdue;           /* the last ioctl was put off for too long: bw_sys_ioctl */
     uint32_t minor_version; /* of interface 3 */

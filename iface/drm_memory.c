@@ -89,7 +89,10 @@ static int create_own(struct bw_drm_iface *drm, struct bw_drm_buffer *buffer, st
     int rc = vram ? check_vram(drm, buffer, err) : 0;
     if (rc)
         return rc;
+    bool placed = !vram && bw_numa_begin(drm->base.sys, &drm->numa);
     rc = bw_drm_ioctl(drm, DRM_IOCTL_AMDGPU_GEM_CREATE, &args);
+    if (placed)
+        bw_numa_end(drm->base.sys, &drm->numa);
     if (rc < 0) {
         rc = bw_fail(err, rc, "drm", "GEM_CREATE, %" PRIu64 " bytes of %s", buffer->size_bytes,
                      vram ? "VRAM" : "host memory");

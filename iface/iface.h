@@ -27,7 +27,11 @@ struct bw_iface_properties {
     uint32_t engine_clock_mhz_max;
     uint64_t timestamp_hz;                   /* of the clock that queues write as timestamps */
     uint64_t lds_aperture, scratch_aperture; /* flat-address apertures (process apertures) */
-    bool mock;                               /* set by the opener's bw_sys, for display only */
+    bool has_numa_node;                      /* else not known */
+    uint32_t numa_node;                      /* of the machine's memory nodes the nearest one */
+    bool numa_choice; /* host memory is placed there: the machine has several, and the kernel lets us */
+    int numa_error;   /* -errno where the kernel does not */
+    bool mock;        /* set by the opener's bw_sys, for display only */
 };
 
 /* How a GPU reaches another one's memory. */

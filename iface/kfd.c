@@ -43,6 +43,7 @@ static void fill_properties(struct bw_kfd_iface *kfd)
     bw_kfd_node_properties(&kfd->node, properties);
     bw_amdgpu_product(kfd->base.sys, kfd->node.render_minor, kfd->node.device_id, properties->product,
                       sizeof properties->product);
+    bw_numa_properties(&kfd->gpu->numa, properties);
     for (size_t i = 0; i < kfd->process->apertures.count; i++) {
         const struct bw_kfd_process_apertures *apertures = &kfd->process->apertures.data[i];
         if (apertures->gpu_id != kfd->node.gpu_id)
@@ -151,10 +152,13 @@ int bw_kfd_list(struct bw_sys *sys, int (*entry)(void *user, const struct bw_ifa
         can_open(sys, BW_KFD_PATH, kfd_why, sizeof kfd_why);
     for (uint32_t i = 0; !rc && i < nodes.count; i++) {
         struct bw_iface_listing listing = {0};
+        struct bw_numa numa;
         char path[64];
         bw_kfd_node_properties(&nodes.at[i], &listing.properties);
         bw_amdgpu_product(sys, nodes.at[i].render_minor, nodes.at[i].device_id, listing.properties.product,
                           sizeof listing.properties.product);
+        bw_numa_read(sys, nodes.at[i].render_minor, &numa);
+        bw_numa_properties(&numa, &listing.properties);
         bw_kfd_render_path(&nodes.at[i], path, sizeof path);
         memcpy(listing.why, kfd_why, sizeof listing.why);
         if (!listing.why[0])

@@ -20,6 +20,7 @@
 #include "iface/iface.h"
 #include "iface/kfd_topology.h"
 #include "iface/kfd_uapi.h"
+#include "iface/numa.h"
 #include "mem/interval.h"
 #include "mem/va_space.h"
 
@@ -36,6 +37,7 @@ enum {
 struct bw_kfd_gpu {
     uint32_t gpu_id;
     uint32_t users;
+    struct bw_numa numa;
     int render_fd;              /* -1 until acquired; then kept: the address space belongs to it */
     struct bw_region doorbells; /* size 0 until the first queue */
 };

@@ -84,8 +84,8 @@ static void give_address_back(struct bw_kfd_process *process, struct bw_kfd_buff
     pthread_mutex_unlock(&process->lock);
 }
 
-static int allocate(struct bw_kfd_process *process, struct bw_kfd_buffer *buffer, uint64_t *mmap_offset,
-                    struct bw_err *err)
+static int allocate(struct bw_kfd_process *process, struct bw_kfd_gpu *gpu, struct bw_kfd_buffer *buffer,
+                    uint64_t *mmap_offset, struct bw_err *err)
 {
     struct bw_kfd_alloc_args args = {
         .va_addr = buffer->va,
@@ -94,7 +94,10 @@ static int allocate(struct bw_kfd_process *process, struct bw_kfd_buffer *buffer
         .flags = kernel_flags(buffer->flags),
         .mmap_offset = buffer->own_va ? 0 : buffer->va,
     };
+    bool placed = buffer->flags & BW_IFACE_HOST && bw_numa_begin(process->sys, &gpu->numa);
     int rc = bw_kfd_ioctl(process, BW_KFD_IOC_ALLOC_MEMORY, &args);
+    if (placed)
+        bw_numa_end(process->sys, &gpu->numa);
     if (rc >= 0) {
         buffer->handle = args.handle;
         *mmap_offset = args.mmap_offset;
@@ -232,7 +235,7 @@ int bw_kfd_buffer_create(struct bw_kfd_process *process, struct bw_kfd_gpu *gpu,
         free(made);
         return rc;
     }
-    rc = allocate(process, made, &mmap_offset, err);
+    rc = allocate(process, gpu, made, &mmap_offset, err);
     if (rc) {
         give_address_back(process, made);
         free(made);

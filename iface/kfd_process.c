@@ -286,6 +286,7 @@ int bw_kfd_gpu_get(struct bw_kfd_process *process, const struct bw_kfd_node *nod
         } else {
             made->gpu_id = node->gpu_id;
             made->render_fd = -1;
+            bw_numa_read(process->sys, node->render_minor, &made->numa);
             *gpu = made;
         }
     }

@@ -190,6 +190,7 @@ static bool is_set(const struct bw_device_name *name, const char *key)
            : !strcmp(key, "bar")    ? name->bar_bytes != 0
            : !strcmp(key, "cu")     ? name->cu_count != 0
            : !strcmp(key, "seed")   ? name->seed != 0
+           : !strcmp(key, "nodes")  ? name->nodes != 0
            : !strcmp(key, "xgmi")   ? name->xgmi_engines != 0
            : !strcmp(key, "jitter") ? name->jitter != 0
                                     : false;
@@ -227,8 +228,13 @@ static int take_option(struct cursor *cursor, struct bw_device_name *name)
         name->xgmi_engines = (uint32_t)number;
         return rc;
     }
+    if (!strcmp(key, "nodes")) {
+        rc = take_number(cursor, 1, BW_NAME_NODES_MAX, "nodes", &number);
+        name->nodes = (uint32_t)number;
+        return rc;
+    }
     rc = fail_at(cursor, start, -EINVAL, "unknown key \"%s\"", key);
-    bw_err_expected(cursor->err, "cu, vram, bar, xgmi, seed or jitter");
+    bw_err_expected(cursor->err, "cu, vram, bar, xgmi, nodes, seed or jitter");
     return rc;
 }
 
@@ -433,6 +439,8 @@ int bw_device_name_format(const struct bw_device_name *name, char *text, size_t 
     add_size(&out, "bar", name->bar_bytes);
     if (name->xgmi_engines)
         bw_text_add(&out, ",xgmi=%u", name->xgmi_engines);
+    if (name->nodes)
+        bw_text_add(&out, ",nodes=%u", name->nodes);
     if (name->seed)
         bw_text_add(&out, ",seed=%" PRIu64, name->seed);
     if (name->jitter)

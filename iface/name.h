@@ -7,7 +7,8 @@
  *
  * An interface whose name starts with "mock" is the same interface code on a mock GPU; only those take *count
  * (how many GPUs the mock machine has; index chooses one) and key=value: cu (compute units), vram and bar
- * (sizes), xgmi (copy engines for links between GPUs), seed, jitter (engines of random speed, of that seed).
+ * (sizes), xgmi (copy engines for links between GPUs), nodes (of the
+ * machine's memory, with their share of the GPUs each), seed, jitter (engines of random speed, of that seed).
  * On a real device @arch is a requirement. In the path of a disk, a comma is written \, and a backslash \\.
  */
 #ifndef BW_IFACE_NAME_H
@@ -30,6 +31,7 @@ enum {
         64, /* of one mock machine: more than any board, few enough to open them all in a test */
     BW_NAME_DEVICES_MAX = 64,      /* of one list */
     BW_NAME_XGMI_ENGINES_MAX = 14, /* the most that a GPU has: gfx942 */
+    BW_NAME_NODES_MAX = 8,         /* of a machine's memory: two sockets, four nodes in each */
     BW_NAME_TEXT_MAX =
         640, /* of one canonical name with its NUL: a path of 255 bytes, all of them escaped, fits */
 };
@@ -45,7 +47,7 @@ struct bw_device_name {
     char arch[24];     /* empty: any */
     uint32_t count;    /* GPUs of the mock machine, 1 unless said otherwise */
     uint32_t cu_count; /* this and the rest: 0 when not given */
-    uint32_t xgmi_engines;
+    uint32_t xgmi_engines, nodes;
     uint64_t vram_bytes, bar_bytes, seed, jitter;
     char path[256]; /* of a disk */
 };

@@ -307,6 +307,12 @@ static int host_ring_open(struct bw_sys *sys, uint32_t entries, struct bw_ring *
     return rc ? bw_sys_host_threads_open(entries, ring) : 0;
 }
 
+static int host_node(struct bw_sys *sys, const struct bw_node_request *request)
+{
+    count_call(sys);
+    return bw_sys_host_node(request);
+}
+
 static void host_destroy(struct bw_sys *sys)
 {
     free(sys);
@@ -332,6 +338,7 @@ static const struct bw_sys_ops host_ops = {
     .size = host_size,
     .same_file = host_same_file,
     .ring_open = host_ring_open,
+    .node = host_node,
     .destroy = host_destroy,
 };
 

@@ -10,6 +10,9 @@ int bw_sys_host_ring_open(uint32_t entries, struct bw_ring **ring);
 /* By threads, each in a pread. */
 int bw_sys_host_threads_open(uint32_t entries, struct bw_ring **ring);
 
+/* sys_host_node.c */
+int bw_sys_host_node(const struct bw_node_request *request);
+
 int bw_sys_host_pci_scan(int (*found)(void *user, const struct bw_pci_id *id), void *user);
 
 #endif

@@ -252,6 +252,15 @@ static int wrap_ring_open(struct bw_sys *sys, uint32_t entries, struct bw_ring *
     return rc ? rc : wrap->inner->ops->ring_open(wrap->inner, entries, ring);
 }
 
+static int wrap_node(struct bw_sys *sys, const struct bw_node_request *request)
+{
+    struct wrap_sys *wrap = wrap_of(sys);
+    int rc = enter(wrap, BW_SYS_CALL_NODE);
+    if (rc)
+        return rc;
+    return wrap->inner->ops->node ? wrap->inner->ops->node(wrap->inner, request) : -ENOSYS;
+}
+
 static int wrap_queue_look(struct bw_sys *sys, int fd, uint32_t queue_id, struct bw_queue_view *view)
 {
     struct bw_sys *inner = wrap_of(sys)->inner;
@@ -287,6 +296,7 @@ static const struct bw_sys_ops wrap_ops = {
     .pci_scan = wrap_pci_scan,
     .size = wrap_size,
     .ring_open = wrap_ring_open,
+    .node = wrap_node,
     .queue_look = wrap_queue_look,
     .destroy = wrap_destroy,
 };
@@ -412,7 +422,7 @@ const char *bw_sys_call_name(enum bw_sys_call call)
 {
     static const char *const names[] = {"open",  "close",    "read",  "write",     "pread", "pwrite",
                                         "ioctl", "map",      "unmap", "protect",   "poll",  "list",
-                                        "lock",  "pci_scan", "size",  "ring_open", "any"};
+                                        "lock",  "pci_scan", "size",  "ring_open", "node",  "any"};
     assert((size_t)call < sizeof names / sizeof names[0]);
     return names[call];
 }

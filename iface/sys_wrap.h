@@ -25,6 +25,7 @@ enum bw_sys_call {
     BW_SYS_CALL_PCI_SCAN,
     BW_SYS_CALL_SIZE,
     BW_SYS_CALL_RING_OPEN,
+    BW_SYS_CALL_NODE,
     BW_SYS_CALL_COUNT,
     BW_SYS_CALL_ANY = BW_SYS_CALL_COUNT, /* all of the above together */
 };

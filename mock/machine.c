@@ -226,6 +226,7 @@ static int gpu_open(struct bw_mock *machine, uint32_t index, const struct bw_moc
     gpu->gpu_id = (FIRST_GPU_ID + index * GPU_ID_STEP) & 0xffff;
     gpu->render_minor = FIRST_RENDER_MINOR + index;
     gpu->bus = FIRST_BUS + index;
+    gpu->node = index * machine->node_count / machine->gpu_count;
     gpu->cu_count = config->cu_count ? config->cu_count : chip->cu_count;
     gpu->save = bw_mock_chip_save_sizes(chip, gpu->cu_count);
     gpu->render_fd = memfd_create("bellwire-mock-render", MFD_CLOEXEC);
@@ -261,7 +262,8 @@ static int sites_open(struct bw_mock_faults *faults, const struct bw_mock_chip *
     };
     char name[48];
     const char *ioctl;
-    int rc = bw_mock_faults_site(faults, "map", FAIL | DELAY, false);
+    int rc = bw_mock_faults_site(faults, "map", FAIL | DELAY, false) ||
+             bw_mock_faults_site(faults, "node", FAIL | DELAY, false);
     if (!rc && kfd)
         rc = bw_mock_faults_site(faults, "doorbell", DROP | DELAY | DUP, true) ||
              bw_mock_faults_site(faults, "irq", DROP | DELAY | DUP, true);
@@ -331,6 +333,7 @@ static void machine_free(struct bw_mock *machine)
     bw_vec_free(&machine->files);
     bw_vec_free(&machine->processes);
     bw_vec_free(&machine->cpu_maps);
+    bw_mock_policies_free(&machine->policies);
     pthread_mutex_destroy(&machine->lock);
     pthread_mutex_destroy(&machine->step_lock);
     bw_mock_record_drop(machine);
@@ -365,6 +368,9 @@ static int check_config(const struct bw_mock_config *config, const struct bw_moc
     if (config->xgmi_engines > BW_MOCK_XGMI_ENGINES_MAX)
         return bw_fail(err, -EINVAL, "mock", "%u engines for links, at most %d", config->xgmi_engines,
                        BW_MOCK_XGMI_ENGINES_MAX);
+    if (config->nodes > BW_MOCK_NODES_MAX)
+        return bw_fail(err, -EINVAL, "mock", "%u nodes of memory, at most %d", config->nodes,
+                       BW_MOCK_NODES_MAX);
     uint32_t cus = config->cu_count ? config->cu_count : (*chip)->cu_count;
     if (cus > (*chip)->cu_count || cus % (*chip)->xcc_count)
         return bw_fail(err, -EINVAL, "mock", "%u compute units: %s has %u, in steps of %u", cus, config->arch,
@@ -396,6 +402,8 @@ int bw_mock_kfd_create(const struct bw_mock_config *config, struct bw_sys **sys,
     machine->seed = config->seed;
     machine->jitter = config->jitter;
     machine->single_step = config->single_step;
+    machine->node_count = config->nodes ? config->nodes : 1;
+    machine->node_unknown = config->node_unknown;
     machine->kfd_absent = config->kfd_absent;
     machine->threads = config->threads;
     machine->rng.state = config->seed;

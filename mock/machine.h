@@ -23,6 +23,7 @@
 #include "mock/chip.h"
 #include "mock/fault.h"
 #include "mock/memory.h"
+#include "mock/node.h"
 #include "mock/space.h"
 #include "mock/tree.h"
 
@@ -69,6 +70,7 @@ struct bw_mock_gpu {
     uint32_t gpu_id;       /* as in the topology */
     uint32_t render_minor; /* 128 + index */
     uint32_t bus;          /* PCI 0000:bus:00.0 */
+    uint32_t node;         /* whose socket it is plugged into */
     uint32_t cu_count;
     const struct bw_mock_chip *chip;
     struct bw_mock_pool vram;
@@ -88,6 +90,7 @@ struct bw_mock_buffer {
     uint32_t gpu, index;             /* owner's GPU; place in the process's table */
     uint32_t flags;                  /* as given to ALLOC */
     uint64_t va, size;
+    uint32_t node;             /* that its system memory lies on */
     uint64_t offset;           /* in the memfd; also the mmap offset */
     struct bw_mock_pool *pool; /* NULL: user memory or doorbells */
     uint8_t *host;
@@ -183,6 +186,9 @@ struct bw_mock {
     int pid; /* whose machine it is: a forked child has its memory, but not its threads */
     uint64_t seed, jitter;
     bool single_step;
+    uint32_t node_count; /* of memory, with a socket each */
+    bool node_unknown;   /* to which a GPU is near */
+    struct bw_mock_policies policies;
     bool kfd_absent; /* a kernel without the KFD: render nodes only */
     uint32_t threads;
     struct bw_mock_chip chip; /* of its GPUs */

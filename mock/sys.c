@@ -251,6 +251,7 @@ static void forget_map(struct bw_mock *machine, size_t index)
 static void forget_range(struct bw_mock *machine, uint64_t start, uint64_t size)
 {
     pthread_mutex_lock(&machine->lock);
+    bw_mock_policy_forget(&machine->policies, start, size);
     for (size_t i = machine->cpu_maps.count; i-- > 0;) {
         uint64_t base = (uint64_t)(uintptr_t)machine->cpu_maps.data[i].base;
         if (base >= start && base - start < size)
@@ -306,6 +307,8 @@ static int mock_unmap(struct bw_sys *sys, struct bw_region *region)
     }
     int rc = doorbells ? 0 : machine->host->ops->unmap(machine->host, region);
     pthread_mutex_lock(&machine->lock);
+    if (!rc && !doorbells)
+        bw_mock_policy_forget(&machine->policies, (uintptr_t)base, size);
     for (size_t i = 0; i < machine->cpu_maps.count && !known; i++) {
         const struct bw_mock_cpu_map *map = &machine->cpu_maps.data[i];
         known =
@@ -317,6 +320,40 @@ static int mock_unmap(struct bw_sys *sys, struct bw_region *region)
     if (doorbells)
         *region = (struct bw_region){0};
     return rc;
+}
+
+static int mock_node(struct bw_sys *sys, const struct bw_node_request *request)
+{
+    struct bw_mock *machine = bw_mock_of(sys);
+    struct bw_mock_fault fault;
+    bw_mock_count(sys);
+    if (in_child(machine))
+        return machine->host->ops->node(machine->host, request);
+    enum bw_mock_fault_action action = bw_mock_faults_check(&machine->faults, "node", -1, &fault);
+    if (action == BW_MOCK_FAULT_FAIL)
+        return -fault.error;
+    if (action == BW_MOCK_FAULT_DELAY)
+        bw_mock_sleep_ns(machine, fault.delay_ns);
+    pthread_mutex_lock(&machine->lock);
+    int rc = bw_mock_policy_call(machine, request);
+    pthread_mutex_unlock(&machine->lock);
+    return rc;
+}
+
+uint32_t bw_mock_memory_node(struct bw_sys *sys, const void *address)
+{
+    struct bw_mock *machine = bw_mock_of(sys);
+    uint64_t at = (uintptr_t)address;
+    pthread_mutex_lock(&machine->lock);
+    uint32_t node = bw_mock_policy_range_node(&machine->policies, at);
+    for (size_t i = 0; i < machine->cpu_maps.count; i++) {
+        const struct bw_mock_cpu_map *map = &machine->cpu_maps.data[i];
+        uint64_t base = (uintptr_t)map->base;
+        if (map->buffer && at >= base && at - base < map->size)
+            node = (map->buffer->origin ? map->buffer->origin : map->buffer)->node;
+    }
+    pthread_mutex_unlock(&machine->lock);
+    return node;
 }
 
 static int mock_list(struct bw_sys *sys, const char *path, int (*entry)(void *user, const char *name),
@@ -415,6 +452,7 @@ const struct bw_sys_ops bw_mock_sys_ops = {
     .pci_scan = mock_pci_scan,
     .size = bw_mock_pass_size,
     .ring_open = bw_mock_pass_ring_open,
+    .node = mock_node,
     .queue_look = mock_queue_look,
     .destroy = mock_destroy,
 };

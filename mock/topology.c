@@ -16,9 +16,11 @@ enum {
     HEAP_SYSTEM = 0,
     HEAP_VRAM_PUBLIC = 1,
     HEAP_VRAM_PRIVATE = 2,
+    LINK_HYPERTRANSPORT = 1, /* between AMD's sockets */
     LINK_PCIE = 2,
     LINK_XGMI = 11,
     LINK_WEIGHT_PCIE = 20,
+    LINK_WEIGHT_SOCKETS = 32, /* node_distance: the firmware's table, as two-socket EPYC machines have it */
     LINK_WEIGHT_XGMI = 15,
     /* What 16 lanes carry, from the first to the fourth generation with one lane left out: amdgpu's range. */
     PCIE_MIN_MB_PER_S = 312,
@@ -66,6 +68,28 @@ static void add_pcie_link(struct bw_mock *machine, const char *node, unsigned in
                                       PCIE_MIN_MB_PER_S, PCIE_MAX_MB_PER_S});
 }
 
+/* Between a GPU and the CPU of another socket: over the GPU's own. How wide sockets are linked nobody knows,
+ * and 0 is less than any width (kfd_create_indirect_link_prop). */
+static void add_indirect_link(struct bw_mock *machine, const char *node, unsigned index, unsigned from,
+                              unsigned to)
+{
+    add_link_file(machine, node,
+                  &(struct link_file){"p2p_links", index, from, to, LINK_PCIE,
+                                      LINK_WEIGHT_PCIE + LINK_WEIGHT_SOCKETS, 0, 0});
+}
+
+/* CPUs come first, numbered as the kernel numbers its nodes. */
+static unsigned topology_node(const struct bw_mock *machine, uint32_t gpu)
+{
+    return machine->node_count + gpu;
+}
+
+/* With no node known the kernel says 0 (kfd_fill_gpu_direct_io_link_to_cpu). */
+static unsigned cpu_of(const struct bw_mock *machine, uint32_t gpu)
+{
+    return machine->node_unknown ? 0 : machine->gpus[gpu].node;
+}
+
 static void add_memory_file(struct bw_mock *machine, const char *node, unsigned bank, unsigned heap,
                             uint64_t bytes, unsigned width, unsigned clock)
 {
@@ -75,16 +99,18 @@ static void add_memory_file(struct bw_mock *machine, const char *node, unsigned 
     add(machine, &text, "%s/mem_banks/%u/properties", node, bank);
 }
 
-static void add_cpu_node(struct bw_mock *machine)
+static void add_cpu_properties(struct bw_mock *machine, const char *node, unsigned io_links,
+                               unsigned p2p_links)
 {
-    const char *node = TOPOLOGY "/nodes/0";
     struct bw_text text = {0};
     bw_text_add(&text,
                 "cpu_cores_count %u\nsimd_count 0\nmem_banks_count 1\ncaches_count 0\nio_links_count %u\n",
-                CPU_CORES, machine->gpu_count);
+                CPU_CORES, io_links);
     bw_text_add(
         &text,
-        "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base 0\nmax_waves_per_simd 0\nlds_size_in_kb 0\n");
+        "p2p_links_count %u\ncpu_core_id_base 0\nsimd_id_base 0\nmax_waves_per_simd 0\nlds_size_in_kb "
+        "0\n",
+        p2p_links);
     bw_text_add(&text,
                 "gds_size_in_kb 0\nnum_gws 0\nwave_front_size 0\narray_count 0\nsimd_arrays_per_engine 0\n");
     bw_text_add(
@@ -95,11 +121,30 @@ static void add_cpu_node(struct bw_mock *machine)
     bw_text_add(&text, "num_sdma_xgmi_engines 0\nnum_sdma_queues_per_engine 0\nnum_cp_queues 0\n");
     bw_text_add(&text, "max_engine_clk_ccompute 4500\n");
     add(machine, &text, "%s/properties", node, 0);
+}
+
+/* The other sockets, then the GPUs of this one; those of others over these. */
+static void add_cpu_node(struct bw_mock *machine, uint32_t cpu)
+{
+    char node[128];
+    unsigned direct = 0, indirect = 0;
+    snprintf(node, sizeof node, TOPOLOGY "/nodes/%u", cpu);
+    for (uint32_t i = 0; i < machine->node_count; i++) {
+        if (i != cpu)
+            add_link_file(machine, node,
+                          &(struct link_file){"io_links", direct++, cpu, i, LINK_HYPERTRANSPORT,
+                                              LINK_WEIGHT_SOCKETS, 0, 0});
+    }
+    for (uint32_t i = 0; i < machine->gpu_count; i++) {
+        if (cpu_of(machine, i) == cpu)
+            add_pcie_link(machine, node, direct++, cpu, topology_node(machine, i));
+        else
+            add_indirect_link(machine, node, indirect++, cpu, topology_node(machine, i));
+    }
+    add_cpu_properties(machine, node, direct, indirect);
     bw_mock_tree_add_text(&machine->tree, "0\n", "%s/gpu_id", node);
     bw_mock_tree_add_text(&machine->tree, "\n", "%s/name", node);
-    add_memory_file(machine, node, 0, HEAP_SYSTEM, machine->system.limit * 2, 64, 3200);
-    for (uint32_t i = 0; i < machine->gpu_count; i++)
-        add_pcie_link(machine, node, i, 0, i + 1);
+    add_memory_file(machine, node, 0, HEAP_SYSTEM, machine->system.limit * 2 / machine->node_count, 64, 3200);
 }
 
 static void add_gpu_properties(struct bw_mock *machine, const struct bw_mock_gpu *gpu, const char *node)
@@ -115,7 +160,8 @@ static void add_gpu_properties(struct bw_mock *machine, const struct bw_mock_gpu
                 gpu->cu_count * chip->simd_per_cu, gpu->visible_bytes < gpu->vram.limit ? 2 : 1,
                 1 + (xgmi ? peers : 0));
     bw_text_add(&text, "p2p_links_count %u\ncpu_core_id_base 0\nsimd_id_base %u\nmax_waves_per_simd %u\n",
-                xgmi ? 0 : peers, 0x80000000u + gpu->index * 0x1000, chip->waves_per_simd);
+                machine->node_count - 1 + (xgmi ? 0 : peers), 0x80000000u + gpu->index * 0x1000,
+                chip->waves_per_simd);
     bw_text_add(&text,
                 "lds_size_in_kb %u\ngds_size_in_kb 0\nnum_gws 64\nwave_front_size %u\narray_count %u\n",
                 chip->lds_kib, chip->wave_size, arrays);
@@ -148,12 +194,12 @@ static void add_cache_file(struct bw_mock *machine, const char *node, unsigned i
 }
 
 /* GPUs of one hive have direct links; the others see each other over PCIe where the kernel allows it
- * (kfd_dev_create_p2p_links: weights of both sides' links to the CPU together). */
+ * (kfd_add_peer_prop: weights of both sides' links to the CPU together, and of that between CPUs). */
 static void add_peer_links(struct bw_mock *machine, const struct bw_mock_gpu *gpu, const char *node)
 {
-    unsigned direct = 1, peers = 0; /* link 0 leads to the CPU */
+    unsigned direct = 1, peers = machine->node_count - 1; /* links to CPUs come first */
     for (uint32_t i = 0; i < machine->gpu_count; i++) {
-        struct link_file link = {.from = gpu->index + 1, .to = i + 1};
+        struct link_file link = {.from = topology_node(machine, gpu->index), .to = topology_node(machine, i)};
         if (i == gpu->index || !bw_mock_link_exists(machine, gpu->index, i))
             continue;
         if (bw_mock_link_is_xgmi(gpu)) {
@@ -169,6 +215,10 @@ static void add_peer_links(struct bw_mock *machine, const struct bw_mock_gpu *gp
             link.weight = 2 * LINK_WEIGHT_PCIE;
             link.min_bandwidth = PCIE_MIN_MB_PER_S;
             link.max_bandwidth = PCIE_MAX_MB_PER_S;
+            if (cpu_of(machine, gpu->index) != cpu_of(machine, i)) {
+                link.weight += LINK_WEIGHT_SOCKETS;
+                link.min_bandwidth = link.max_bandwidth = 0; /* as in add_indirect_link */
+            }
         }
         add_link_file(machine, node, &link);
     }
@@ -189,7 +239,7 @@ static void add_vram_files(struct bw_mock *machine, const struct bw_mock_gpu *gp
 static void add_gpu_node(struct bw_mock *machine, const struct bw_mock_gpu *gpu)
 {
     char node[128], number[32];
-    snprintf(node, sizeof node, TOPOLOGY "/nodes/%u", gpu->index + 1);
+    snprintf(node, sizeof node, TOPOLOGY "/nodes/%u", topology_node(machine, gpu->index));
     snprintf(number, sizeof number, "%u\n", gpu->gpu_id);
     add_gpu_properties(machine, gpu, node);
     bw_mock_tree_add_text(&machine->tree, number, "%s/gpu_id", node);
@@ -197,7 +247,11 @@ static void add_gpu_node(struct bw_mock *machine, const struct bw_mock_gpu *gpu)
     add_vram_files(machine, gpu, node);
     add_cache_file(machine, node, 0, 1, 32);
     add_cache_file(machine, node, 1, 2, gpu->chip->l2_kib);
-    add_pcie_link(machine, node, 0, gpu->index + 1, 0);
+    add_pcie_link(machine, node, 0, topology_node(machine, gpu->index), cpu_of(machine, gpu->index));
+    for (uint32_t i = 0, index = 0; i < machine->node_count; i++) {
+        if (i != cpu_of(machine, gpu->index))
+            add_indirect_link(machine, node, index++, topology_node(machine, gpu->index), i);
+    }
     add_peer_links(machine, gpu, node);
 }
 
@@ -237,7 +291,6 @@ static void add_numbers(struct bw_mock *machine, const struct bw_mock_gpu *gpu, 
         {"mem_info_vram_total", "%llu\n", gpu->vram.limit},
         {"mem_info_vis_vram_total", "%llu\n", gpu->visible_bytes},
         {"mem_info_gtt_total", "%llu\n", machine->system.limit},
-        {"numa_node", "%llu\n", 0},
         {"enable", "%llu\n", 1},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -257,6 +310,8 @@ static void add_pci_device(struct bw_mock *machine, const struct bw_mock_gpu *gp
     snprintf(text, sizeof text, "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:%04X\nPCI_SLOT_NAME=%s\n",
              chip->device_id, address);
     bw_mock_tree_add_text(&machine->tree, text, "%s/uevent", device);
+    snprintf(text, sizeof text, "%d\n", machine->node_unknown ? -1 : (int)gpu->node);
+    bw_mock_tree_add_text(&machine->tree, text, "%s/numa_node", device);
     bw_mock_tree_add_text(&machine->tree, "auto\n", "%s/power_dpm_force_performance_level", device);
     snprintf(text, sizeof text, "%s\n", chip->product);
     bw_mock_tree_add_text(&machine->tree, text, "%s/product_name", device);
@@ -292,9 +347,25 @@ static void add_kfd(struct bw_mock *machine)
     bw_mock_tree_add_text(tree, "platform_oem 0\nplatform_id 0\nplatform_rev 0\n", "%s/system_properties",
                           TOPOLOGY);
     bw_mock_tree_add_link(tree, "/sys/devices/virtual/kfd/kfd", "/sys/class/kfd/%s", "kfd");
-    add_cpu_node(machine);
+    for (uint32_t i = 0; i < machine->node_count; i++)
+        add_cpu_node(machine, i);
     for (uint32_t i = 0; i < machine->gpu_count; i++)
         add_gpu_node(machine, &machine->gpus[i]);
+}
+
+/* drivers/base/node.c of the kernel. */
+static void add_memory_nodes(struct bw_mock *machine)
+{
+    static const char *const lists[] = {"possible", "online", "has_cpu", "has_memory"};
+    const char *folder = "/sys/devices/system/node";
+    char text[32];
+    snprintf(text, sizeof text, machine->node_count > 1 ? "0-%u\n" : "%u\n", machine->node_count - 1);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        bw_mock_tree_add_text(&machine->tree, text, "%s/%s", folder, lists[i]);
+    for (uint32_t i = 0; i < machine->node_count; i++) {
+        snprintf(text, sizeof text, "%u-%u\n", i * CPU_CORES, (i + 1) * CPU_CORES - 1);
+        bw_mock_tree_add_text(&machine->tree, text, "%s/node%u/cpulist", folder, i);
+    }
 }
 
 int bw_mock_topology_build(struct bw_mock *machine)
@@ -302,6 +373,7 @@ int bw_mock_topology_build(struct bw_mock *machine)
     struct bw_mock_tree *tree = &machine->tree;
     bw_mock_tree_add_text(tree, "live\n", "/sys/module/amdgpu/%s", "initstate");
     bw_mock_tree_add_text(tree, "6.12.0\n", "/sys/module/amdgpu/%s", "version");
+    add_memory_nodes(machine);
     if (!machine->kfd_absent)
         add_kfd(machine);
     for (uint32_t i = 0; i < machine->gpu_count; i++)

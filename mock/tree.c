@@ -124,9 +124,16 @@ bool bw_mock_tree_resolve(const struct bw_mock_tree *tree, const char *path,
 bool bw_mock_tree_owns(const char *resolved)
 {
     static const char *const owned[] = {
-        "/dev/kfd",           "/dev/dri",       "/sys/devices/virtual/kfd",
-        "/sys/class/kfd",     "/sys/class/drm", "/sys/dev/char",
-        "/sys/module/amdgpu", "/sys/bus/pci",   "/sys/devices/pci0000:00",
+        "/dev/kfd",
+        "/dev/dri",
+        "/sys/devices/virtual/kfd",
+        "/sys/class/kfd",
+        "/sys/class/drm",
+        "/sys/dev/char",
+        "/sys/module/amdgpu",
+        "/sys/bus/pci",
+        "/sys/devices/pci0000:00",
+        "/sys/devices/system/node",
     };
     for (size_t i = 0; i < BW_COUNT_OF(owned); i++) {
         if (below(resolved, owned[i]))

@@ -12,7 +12,10 @@
 extern "C" {
 #endif
 
-enum { BW_MOCK_XGMI_ENGINES_MAX = 14 /* the most that a chip has (gfx942) */ };
+enum {
+    BW_MOCK_XGMI_ENGINES_MAX = 14, /* the most that a chip has (gfx942) */
+    BW_MOCK_NODES_MAX = 8,         /* two sockets, four nodes in each */
+};
 
 struct bw_mock_config {
     uint64_t size;       /* sizeof this struct */
@@ -32,6 +35,9 @@ struct bw_mock_config {
                         how long each of its packets is held up (most not at all, one in a while a millisecond).
                         In single-step mode in virtual time: bw_mock_step returns 0 while all are held up. */
     bool kfd_absent; /* a kernel without the KFD: render nodes only, work goes through the ioctl CS */
+    uint32_t nodes;  /* of the machine's memory, each with a socket and its share of the GPUs, in order; 0: 1;
+                        at most BW_MOCK_NODES_MAX. Threads that call run on node 0 */
+    bool node_unknown; /* the firmware does not say which GPU is near which: numa_node is -1 */
 };
 
 /* A machine with /dev/kfd (unless it is absent), render nodes and sysfs for these GPUs. Ends with
@@ -45,6 +51,7 @@ const char *bw_mock_arch_at(uint32_t index);
 /* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does
  * not parse or does not exist on this machine, and lists what does.
  * Sites of a KFD machine and their actions:
+ *   node, calls about memory policy: fail=ERRNO, delay=MS
  *   ioctl.NAME (as AMDKFD_IOC_NAME, any case; of a render node as DRM_AMDGPU_NAME, VERSION, GEM_CLOSE, and
  * DRM for the rest), map: fail=ERRNO, delay=MS doorbell, irq: drop, delay=MS, dup mec, sdmaN for each engine
  * of its GPUs: fail=ERRNO, drop (the engine dies), delay=MS, hang kernel: fail=ERRNO, drop (it does not run),
@@ -80,6 +87,11 @@ struct bw_device;
 int bw_device_mock_stats(const struct bw_device *device, struct bw_mock_stats *stats);
 /* The machine that an open device lives in, owned by the device; NULL: it is no mock that a name made. */
 struct bw_sys *bw_device_mock(const struct bw_device *device);
+
+/* On which node of the machine's memory the page at this address lies: what a GPU's host memory got when it
+ * was made, and pages that were given a policy before they were touched; 0, where the callers run, for the
+ * rest. The kernel of the machine allocates as that of Debian 12 does. */
+uint32_t bw_mock_memory_node(struct bw_sys *sys, const void *address);
 
 /* The last named error of an engine ("mec queue 1: packet at 0x40: unknown opcode 0x7f"), or "". Copied. */
 void bw_mock_last_error(struct bw_sys *sys, char *text, uint32_t text_size);

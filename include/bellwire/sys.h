@@ -74,6 +74,20 @@ struct bw_ring {
     const char *kind; /* "io_uring", "io_uring, polled by the kernel" or "threads" */
 };
 
+/* On which node of the machine (NUMA) new pages of memory come to lie. A node is preferred: when it is full,
+ * the next one serves. */
+enum { BW_SYS_NODES_MAX = 1024 /* that Linux has */, BW_NODE_DEFAULT = -1 };
+enum bw_node_operation {
+    BW_NODE_ASK,    /* 1: the calling thread has a policy; 0: none, its pages come from where it runs */
+    BW_NODE_THREAD, /* sets the calling thread's: the node, or BW_NODE_DEFAULT for none */
+    BW_NODE_RANGE,  /* of anonymous memory, whole pages of a mapping; those that were touched stay */
+};
+struct bw_node_request {
+    enum bw_node_operation operation;
+    int32_t node;
+    uint64_t address, size_bytes; /* of a range */
+};
+
 struct bw_poll_request {
     int fd;
     short events, revents; /* POLLIN, ... of poll(2) */
@@ -127,6 +141,9 @@ struct bw_sys_ops {
     int (*same_file)(struct bw_sys *sys, int fd, int other_fd);
     /* A ring for up to `entries` reads at once. NULL: this machine has none. */
     int (*ring_open)(struct bw_sys *sys, uint32_t entries, struct bw_ring **ring);
+    /* Memory policy. NULL: this machine has none. -EPERM, -ENOSYS: the kernel, or a filter of its calls,
+     * refuses; -EINVAL: no such node, or it has no memory. */
+    int (*node)(struct bw_sys *sys, const struct bw_node_request *request);
     /* Only where the machine is a mock, else NULL: the queue of the KFD with that number, of the process that
      * opened fd. -ENOENT: there is none; -ENOTSUP: a wrapper around a machine that cannot tell. No system
      * call. */

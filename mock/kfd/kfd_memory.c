@@ -128,6 +128,7 @@ int bw_mock_buffer_back(struct bw_mock_context *context, struct bw_mock_buffer *
                               (unsigned long long)buffer->size, vram ? "VRAM" : "system memory",
                               (unsigned long long)(buffer->pool->limit - buffer->pool->used));
     buffer->host = bw_mock_pool_host(buffer->pool, buffer->offset);
+    buffer->node = vram ? 0 : bw_mock_policy_node(&machine->policies);
     return 0;
 }
 

@@ -28,6 +28,7 @@ static bool life_machine(struct life *life, uint32_t gpus, const char *const *fa
                                   .gpu_count = gpus,
                                   .cu_count = 1,
                                   .vram_bytes = VRAM_BYTES,
+                                  .nodes = 2, /* so that memory policies are asked for, too */
                                   .threads = 1,
                                   .kfd_absent = WAY_DRM,
                                   .single_step = true,
@@ -145,6 +146,18 @@ static void every_call_of_two_gpus(void)
     every_call_fails(BW_SYS_CALL_ANY, direct); /* ioctls and maps among them */
 }
 
+/* Memory that lies farther away than it could is nobody's failure. */
+static void no_refusal_of_the_memory_policy_is_noticed(void)
+{
+    struct failing failing = {2, bounced, BW_SYS_CALL_NODE, 0};
+    uint64_t count = 0;
+    while (count < CALLS_MAX && fail_nth(&failing, count + 1))
+        count++;
+    printf(" [%" PRIu64 " calls] ", count);
+    BW_TRUE(count > 2 && count < CALLS_MAX);
+    BW_EQ(failing.noticed, 0);
+}
+
 static void every_ioctl_and_map_of_two_gpus_without_a_link(void)
 {
     every_call_fails(BW_SYS_CALL_IOCTL, bounced);
@@ -214,6 +227,7 @@ static void the_next_process_lives_where_others_were_killed(void)
 }
 
 BW_TEST_MAIN("scenario.hcq_every_call_fails", {"every call of two GPUs", every_call_of_two_gpus},
+             {"no refusal of the memory policy is noticed", no_refusal_of_the_memory_policy_is_noticed},
              {"every ioctl and map of two GPUs without a link",
               every_ioctl_and_map_of_two_gpus_without_a_link},
              {"calls of eight GPUs", calls_of_eight_gpus},

@@ -44,6 +44,7 @@ static void good_names_print_canonically(void)
         {"mockkfd+amd@gfx1100,bar=256m,vram=1073741824,seed=7",
          "mockkfd+amd@gfx1100,vram=1G,bar=256M,seed=7"},
         {"mockkfd+amd@gfx1100,jitter=5,seed=7", "mockkfd+amd@gfx1100,seed=7,jitter=5"},
+        {"mockkfd+amd@gfx1100*8,seed=7,nodes=2", "mockkfd+amd@gfx1100*8,nodes=2,seed=7"},
         {"mockkfd+amd@gfx1100*8,xgmi=14,bar=1M", "mockkfd+amd@gfx1100*8,bar=1M,xgmi=14"},
         {"mockkfd+amd@gfx1100,vram=1025K", "mockkfd+amd@gfx1100,vram=1025K"},
         {"mockkfd+amd@gfx1100,vram=4097", "mockkfd+amd@gfx1100,vram=4097"},

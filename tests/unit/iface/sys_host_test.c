@@ -472,6 +472,45 @@ static void pci_scan_without_sys_is_an_error_not_an_exit(void)
     rmdir(directory);
 }
 
+/* Node 0 is there on every machine whose kernel has nodes; a container may refuse all of it. */
+static void memory_policies_are_the_kernels(void)
+{
+    struct bw_sys *sys = new_sys();
+    struct bw_node_request ask = {.operation = BW_NODE_ASK},
+                           thread = {.operation = BW_NODE_THREAD, .node = 0},
+                           range = {.operation = BW_NODE_RANGE, .node = 0};
+    struct bw_map_request map = {.fd = -1, .size_bytes = 3 << 20, .writable = true};
+    struct bw_region region;
+    int rc = sys->ops->node(sys, &ask);
+    if (rc < 0) {
+        printf("(the kernel refuses: %d, not run) ", rc);
+        BW_TRUE(rc == -EPERM || rc == -ENOSYS);
+        BW_TRUE(sys->ops->node(sys, &thread) < 0);
+        bw_sys_destroy(sys);
+        return;
+    }
+    BW_EQ(rc, 0);
+    BW_EQ(sys->ops->node(sys, &thread), 0);
+    BW_EQ(sys->ops->node(sys, &ask), 1);
+    thread.node = BW_NODE_DEFAULT;
+    BW_EQ(sys->ops->node(sys, &thread), 0);
+    BW_EQ(sys->ops->node(sys, &ask), 0);
+    BW_EQ(sys->ops->map(sys, &map, &region), 0);
+    range.address = (uintptr_t)region.base;
+    range.size_bytes = region.size_bytes;
+    BW_EQ(sys->ops->node(sys, &range), 0);
+    memset((void *)(uintptr_t)region.base, 1, region.size_bytes);
+    range.address += 1;
+    BW_EQ(sys->ops->node(sys, &range), -EINVAL);
+    BW_EQ(sys->ops->unmap(sys, &region), 0);
+    for (int32_t node = BW_SYS_NODES_MAX - 1; node <= BW_SYS_NODES_MAX; node++) {
+        thread.node = node;
+        BW_EQ(sys->ops->node(sys, &thread), -EINVAL); /* no machine has so many */
+    }
+    BW_EQ(sys->ops->node(sys, &ask), 0);
+    bw_sys_destroy(sys);
+}
+
 BW_TEST_MAIN("iface.sys_host", {"files read back and close on exec", files_read_back_and_close_on_exec},
              {"lists are sorted and stop when told", lists_are_sorted_and_stop_when_told},
              {"waits keep their deadline under a timer", waits_keep_their_deadline_under_a_timer},
@@ -483,5 +522,6 @@ BW_TEST_MAIN("iface.sys_host", {"files read back and close on exec", files_read_
              {"rings work where io_uring is refused", rings_work_where_io_uring_is_refused},
              {"sizes are of files only", sizes_are_of_files_only},
              {"files are the same whatever their name", files_are_the_same_whatever_their_name},
+             {"memory policies are the kernel's", memory_policies_are_the_kernels},
              {"pci scan sees what sysfs has", pci_scan_sees_what_sysfs_has},
              {"pci scan without /sys is an error, not an exit", pci_scan_without_sys_is_an_error_not_an_exit})

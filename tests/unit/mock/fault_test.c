@@ -68,7 +68,7 @@ static void the_grammar(void)
     }
     /* What is wrong comes with what would be right on this machine. */
     BW_EQ(bw_mock_fault_add(c.sys, "sdma2:hang", &err), -EINVAL);
-    BW_STR(err.hint, "sites: map, doorbell, irq, mec, kernel, sdma0, sdma1, ioctl.NAME");
+    BW_STR(err.hint, "sites: map, node, doorbell, irq, mec, kernel, sdma0, sdma1, ioctl.NAME");
     BW_EQ(bw_mock_fault_add(c.sys, "ioctl.X:fail=EIO", &err), -EINVAL);
     BW_TRUE(strstr(err.hint, "ioctls: GET_VERSION, CREATE_QUEUE, ") == err.hint);
     BW_TRUE(strstr(err.hint, ", RUNTIME_ENABLE, VERSION, INFO, ") != NULL);

@@ -39,6 +39,61 @@ static void files_show_the_machine_and_the_host(void)
     client_close(&c);
 }
 
+#define NODES "/sys/devices/virtual/kfd/kfd/topology/nodes/"
+
+/* Two sockets with two GPUs each: CPUs first, each GPU linked to its own, to the other one over that. */
+static void sockets_come_first_and_have_their_gpus(void)
+{
+    static const struct {
+        const char *path, *name;
+        uint64_t value;
+    } files[] = {
+        {NODES "0/properties", "cpu_cores_count", 16},
+        {NODES "1/properties", "io_links_count", 3},
+        {NODES "1/properties", "p2p_links_count", 2},
+        {NODES "1/io_links/0/properties", "node_to", 0},
+        {NODES "1/io_links/0/properties", "type", 1},
+        {NODES "1/io_links/0/properties", "weight", 32},
+        {NODES "1/io_links/1/properties", "node_to", 4},
+        {NODES "1/io_links/1/properties", "weight", 20},
+        {NODES "1/p2p_links/1/properties", "node_to", 3},
+        {NODES "1/p2p_links/1/properties", "weight", 52},
+        {NODES "4/properties", "drm_render_minor", 130},
+        {NODES "4/properties", "io_links_count", 1},
+        {NODES "4/properties", "p2p_links_count", 4},
+        {NODES "4/io_links/0/properties", "node_to", 1},
+        {NODES "4/p2p_links/0/properties", "node_to", 0},
+        {NODES "4/p2p_links/0/properties", "weight", 52},
+        {NODES "4/p2p_links/1/properties", "node_to", 2},
+        {NODES "4/p2p_links/1/properties", "weight", 72},
+        {NODES "4/p2p_links/1/properties", "max_bandwidth", 0},
+        {NODES "4/p2p_links/3/properties", "node_to", 5},
+        {NODES "4/p2p_links/3/properties", "weight", 40},
+        {NODES "4/p2p_links/3/properties", "max_bandwidth", 31504},
+        {"/sys/class/drm/renderD129/device/numa_node", NULL, 0},
+        {"/sys/class/drm/renderD130/device/numa_node", NULL, 1},
+        {"/sys/devices/system/node/node1/cpulist", NULL, 16},
+    };
+    struct client c = {0};
+    struct bw_mock_config config = {
+        .size = sizeof config, .arch = "gfx1100", .gpu_count = 4, .threads = 1, .nodes = 2};
+    struct bw_err err;
+    if (!BW_OK(bw_mock_kfd_create(&config, &c.sys, &err), &err))
+        return;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (!BW_EQ(client_property(&c, files[i].path, files[i].name), files[i].value))
+            printf("      %s, %s\n", files[i].path, files[i].name ? files[i].name : "all");
+    }
+    bw_sys_destroy(c.sys);
+    config.node_unknown = true; /* the kernel then says 0, and is wrong for half of them */
+    if (!BW_OK(bw_mock_kfd_create(&config, &c.sys, &err), &err))
+        return;
+    BW_EQ(client_property(&c, "/sys/class/drm/renderD130/device/numa_node", NULL), (uint64_t)-1);
+    BW_EQ(client_property(&c, NODES "4/io_links/0/properties", "node_to"), 0);
+    BW_EQ(client_property(&c, NODES "0/properties", "io_links_count"), 5);
+    bw_sys_destroy(c.sys);
+}
+
 static void unknown_arch_and_counts_are_refused(void)
 {
     struct bw_sys *sys;
@@ -49,6 +104,9 @@ static void unknown_arch_and_counts_are_refused(void)
     config.cu_count = 97;
     BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -EINVAL);
     config.cu_count = 2;
+    config.nodes = 9;
+    BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -EINVAL);
+    config.nodes = 0;
     config.gpu_count = 65;
     BW_EQ(bw_mock_kfd_create(&config, &sys, &err), -EINVAL);
 }
@@ -95,6 +153,7 @@ static void version_is_told_whatever_the_size(void)
 
 BW_TEST_MAIN("mock.kfd",
              {"files show the machine, and the host elsewhere", files_show_the_machine_and_the_host},
+             {"sockets come first and have their GPUs", sockets_come_first_and_have_their_gpus},
              {"unknown arch and counts are refused", unknown_arch_and_counts_are_refused},
              {"a packet stream writes and signals", a_packet_stream_writes_and_signals},
              {"version is told whatever the size", version_is_told_whatever_the_size})
