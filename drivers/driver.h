@@ -14,6 +14,10 @@
 #include <bellwire/region.h>
 #include <bellwire/sys.h>
 
+/* Beside enum bw_buffer_flags, for alloc of devices whose memory is the process's: the node of the machine's
+ * memory that it is wanted on, plus 1; 0: no matter. Others allocate near their device anyway. */
+enum { BW_ALLOC_NODE_SHIFT = 16, BW_ALLOC_NODE_MASK = 0x7ff /* up to BW_SYS_NODES_MAX */ };
+
 /* A 64-bit quantity in a command: constant when symbol == BW_SYMBOL_NONE, else value(symbol) + addend. */
 enum { BW_SYMBOL_NONE = 0xffffffff };
 struct bw_operand {

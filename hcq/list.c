@@ -87,6 +87,10 @@ static int list_gpu(void *user, const struct bw_iface_listing *found)
     info->vram_bytes = properties->vram_bytes;
     info->wave_size = properties->wave_size;
     info->compute_units = properties->simd_per_cu ? properties->simd_count / properties->simd_per_cu : 0;
+    info->has_numa_node = properties->has_numa_node;
+    info->numa_node = properties->numa_node;
+    info->numa_placed = properties->numa_choice;
+    info->numa_error = properties->numa_error;
     info->lds_bytes = properties->lds_bytes;
     info->mock = state->mock != NULL;
     return list_add(state, &listing);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bellwire/mock.h>
+
 #include "base/bits.h"
 #include "mem/disk.h"
 
@@ -257,20 +259,42 @@ static int direct_plan(struct bw_plan *plan, uint32_t index, const struct route 
     return rc;
 }
 
+static bool is_placed(const struct bw_hcq_device *device)
+{
+    return device->device->info.numa_placed;
+}
+
+/* Between GPUs on two sockets the bytes cross from one to the other once, wherever they are staged: better as
+ * the writes of the source, which PCIe posts, than as the reads of the target, of which an engine has only so
+ * many under way while each takes the longer way there and back. */
+static bool nodes_differ(const struct bw_hcq_device *source, const struct bw_hcq_device *target)
+{
+    return is_placed(source) && is_placed(target) &&
+           source->device->info.numa_node != target->device->info.numa_node;
+}
+
+/* Of memory that a disk reads into: near the GPU that fetches it from there. A mock that a name made has
+ * nodes of its own, which say nothing on the disk's machine. */
+static uint32_t node_flags(const struct bw_hcq_device *source, const struct bw_hcq_device *target)
+{
+    bool near = device_has_file(source) && is_placed(target) && !bw_device_mock(target->device);
+    return near ? (target->device->info.numa_node + 1) << BW_ALLOC_NODE_SHIFT : 0;
+}
+
 /* Host memory that both can address: one's own, mapped into the other. */
 static int staging_make(struct bw_plan *plan, const struct route *route, struct bw_staging *staging,
                         struct bw_err *err)
 {
     struct bw_hcq_device *source = route->source, *target = route->target;
     /* A disk reads past the page cache into memory of the process, not into what a driver has mapped. */
-    bool target_first = device_is_cpu(source) && !device_has_file(source);
+    bool target_first = (device_is_cpu(source) && !device_has_file(source)) || nodes_differ(source, target);
     struct bw_hcq_device *owners[2] = {target_first ? target : source, target_first ? source : target};
     int rc = -EOPNOTSUPP;
     for (int i = 0; i < 2 && rc; i++) {
         struct bw_block *block;
         uint64_t address;
-        rc = bw_block_create(owners[i], staging->slot_count * staging->slot_bytes, BW_BUFFER_HOST, &block,
-                             err);
+        rc = bw_block_create(owners[i], staging->slot_count * staging->slot_bytes,
+                             BW_BUFFER_HOST | node_flags(source, target), &block, err);
         if (rc)
             return rc;
         rc = bw_block_reach(block, source, &address, err);

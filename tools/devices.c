@@ -26,6 +26,17 @@ static int measure_row(void *user, const struct bw_device_listing *listing)
     return 0;
 }
 
+/* Where a machine's memory has several nodes: which is nearest, and whether host memory is placed there. */
+static void node_text(const struct bw_device_info *info, char *text, size_t size)
+{
+    text[0] = 0;
+    if (info->numa_placed)
+        snprintf(text, size, ", memory node %u", info->numa_node);
+    else if (info->numa_error)
+        snprintf(text, size, ", memory node %u (the kernel refuses to place memory there: %s)",
+                 info->numa_node, strerrorname_np(-info->numa_error));
+}
+
 static int print_row(void *user, const struct bw_device_listing *listing)
 {
     struct list *list = user;
@@ -37,9 +48,11 @@ static int print_row(void *user, const struct bw_device_listing *listing)
     else if (info->vram_bytes)
         snprintf(memory, sizeof memory, "%.0f MiB", (double)info->vram_bytes / 0x1p20);
     bw_print(stdout, "%-*s %-8s %9s  ", list->column, info->name, info->arch[0] ? info->arch : "-", memory);
+    char node[96];
+    node_text(info, node, sizeof node);
     if (listing->usable)
-        bw_print(stdout, "%s%s%s\n", info->product[0] ? info->product : "usable", info->mock ? " (mock)" : "",
-                 listing->chosen ? ", default" : "");
+        bw_print(stdout, "%s%s%s%s\n", info->product[0] ? info->product : "usable",
+                 info->mock ? " (mock)" : "", node, listing->chosen ? ", default" : "");
     else
         bw_print(stdout, "%s%snot usable: %s\n", info->product, info->product[0] ? ", " : "", listing->why);
     return 0;
@@ -67,6 +80,11 @@ static int add_row(void *user, const struct bw_device_listing *listing)
     cJSON_AddStringToObject(row, "arch", info->arch);
     cJSON_AddStringToObject(row, "product", info->product);
     cJSON_AddNumberToObject(row, "vram_bytes", (double)info->vram_bytes);
+    if (info->has_numa_node)
+        cJSON_AddNumberToObject(row, "numa_node", info->numa_node);
+    else
+        cJSON_AddNullToObject(row, "numa_node");
+    cJSON_AddBoolToObject(row, "numa_placed", info->numa_placed);
     cJSON_AddBoolToObject(row, "mock", info->mock);
     cJSON_AddBoolToObject(row, "usable", listing->usable);
     cJSON_AddStringToObject(row, "why", listing->why);

@@ -251,6 +251,10 @@ static void fill_info(struct bw_amd_device *device)
     info->vram_bytes = p->vram_bytes;
     info->wave_size = device->arch->wave_size;
     info->compute_units = p->simd_per_cu ? p->simd_count / p->simd_per_cu : 0;
+    info->has_numa_node = p->has_numa_node;
+    info->numa_node = p->numa_node;
+    info->numa_placed = p->numa_choice;
+    info->numa_error = p->numa_error;
     info->lds_bytes = device->arch->lds_bytes;
     info->group_size_max = BW_AMD_GROUP_SIZE_MAX;
     info->mock = p->mock;

@@ -107,6 +107,18 @@ void bw_host_memory_free(struct bw_host_left *left, struct bw_memory *memory)
     *memory = (struct bw_memory){0};
 }
 
+/* Before anybody touches the pages. A policy that somebody else gave the thread (numactl) counts more. */
+static void place(struct bw_sys *sys, const struct bw_memory *memory, uint32_t flags)
+{
+    uint32_t node = flags >> BW_ALLOC_NODE_SHIFT & BW_ALLOC_NODE_MASK;
+    struct bw_node_request request = {.operation = BW_NODE_ASK};
+    if (!node || !sys->ops->node || sys->ops->node(sys, &request))
+        return;
+    request = (struct bw_node_request){BW_NODE_RANGE, (int32_t)node - 1, (uintptr_t)memory->cpu.base,
+                                       memory->cpu.size_bytes};
+    (void)sys->ops->node(sys, &request); /* farther away, it works as well */
+}
+
 int bw_host_memory_alloc(struct bw_sys *sys, const char *subsystem, uint64_t size_bytes, uint32_t flags,
                          struct bw_memory *memory, struct bw_err *err)
 {
@@ -120,6 +132,7 @@ int bw_host_memory_alloc(struct bw_sys *sys, const char *subsystem, uint64_t siz
     }
     if (rc)
         return bw_fail(err, rc, subsystem, "%llu bytes of memory", (unsigned long long)size_bytes);
+    place(sys, memory, flags);
     memory->address = (uintptr_t)memory->cpu.base;
     memory->size_bytes = memory->cpu.size_bytes;
     return 0;

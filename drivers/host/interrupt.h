@@ -39,7 +39,7 @@ bool bw_host_left_end(uint32_t *ended);
 bool bw_host_left_release(struct bw_host_left *left);
 void bw_host_left_fini(struct bw_host_left *left);
 
-/* Zeroed pages of the process; the address is the CPU's. */
+/* Zeroed pages of the process; the address is the CPU's. On a node of memory if flags name one. */
 int bw_host_memory_alloc(struct bw_sys *sys, const char *subsystem, uint64_t size_bytes, uint32_t flags,
                          struct bw_memory *memory, struct bw_err *err);
 void bw_host_memory_free(struct bw_host_left *left, struct bw_memory *memory);

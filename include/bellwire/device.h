@@ -2,7 +2,8 @@
  *
  * Names are [iface+]driver[:index][@arch[*count][,key=value]...]: "amd", "amd:1", "kfd+amd", "drm+amd",
  * "host:0", "null", "disk:PATH"; mocks "mockkfd+amd@gfx1100", "mockkfd+amd:1@gfx1100*2" (the second of two),
- * with the keys cu (compute units), vram, bar (sizes), xgmi (copy engines for links between GPUs), seed (of
+ * with the keys cu (compute units), vram, bar (sizes), xgmi (copy engines for links between GPUs), nodes (of
+ * the machine's memory, each with its share of the GPUs), seed (of
  * what undefined memory holds) and jitter (engines of random speed, of that seed):
  * "mockkfd+amd@gfx1100,cu=2,vram=1G".
  * More: man page bellwire(1). */
@@ -32,6 +33,11 @@ struct bw_device_info {
     uint32_t group_size_max;
     bool mock;
     uint64_t file_bytes; /* of a disk: the size of its file when it was opened */
+    /* Of the machine's memory nodes (NUMA) the nearest one, where the host memory that this device uses is
+     * placed if numa_placed: if there are several, and the kernel lets us (numa_error: -errno where not). */
+    bool has_numa_node, numa_placed;
+    uint32_t numa_node;
+    int numa_error;
 };
 
 /* Opens by name ("mockkfd+amd@gfx1100", "host:0", "null", ...). name NULL: config's device, else the first

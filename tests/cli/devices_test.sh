@@ -31,6 +31,17 @@ says 'mockdrm\+amd:0@gfx1100\*2,cu=4 +gfx1100 +24\.0 GiB +AMD Radeon RX 7900 XTX
 says 'mockdrm\+amd:1@gfx1100\*2,cu=4 +gfx1100 +24\.0 GiB +AMD Radeon RX 7900 XTX \(mock\)$'
 BW_DEV=mockdrm+amd@gfx999 check 0 '' devices
 says 'gfx999 .*not usable: .*not modelled'
+# Two sockets: which GPU is near which, and what a container says.
+BW_DEV=mockkfd+amd@gfx1100*4,nodes=2 check 0 '' devices
+says 'mockkfd\+amd:1@gfx1100\*4,nodes=2 .*\(mock\), memory node 0$'
+says 'mockkfd\+amd:2@gfx1100\*4,nodes=2 .*\(mock\), memory node 1$'
+BW_DEV=mockdrm+amd@gfx1100*4,nodes=2 check 0 '' devices --json
+says '"numa_node": *1,'
+says '"numa_placed": *true'
+BW_MOCK_FAULTS=node:fail=EPERM BW_DEV=mockkfd+amd@gfx1100*2,nodes=2 check 0 '' devices
+says 'mockkfd\+amd:1@.*\(mock\), memory node 1 \(the kernel refuses to place memory there: EPERM\)$'
+BW_MOCK_FAULTS=node:fail=EPERM BW_DEV=mockkfd+amd:1@gfx1100*2,nodes=2 check 0 '' run "$source_dir/samples/digits/digits.onnx"
+BW_DEV=mockkfd+amd@gfx1100,nodes=9 check 3 'nodes' devices
 dev=$BW_DEV
 unset BW_DEV
 check 0 '' devices # both mocks, where no other is named
