@@ -16,7 +16,7 @@
 #include "compiler/io.h"
 #include "tools/print.h"
 
-enum { LINE_BYTES = 4096 }; /* every text of a struct bw_err, each byte escaped */
+enum { LINE_BYTES = 8192 }; /* every text of a struct bw_err, each byte escaped */
 
 struct bw_args bw_args_begin(const char *tool, int argc, char **argv)
 {

@@ -19,7 +19,7 @@ struct bw_err {
     char expected[64];   /* may be empty */
     char observed[96];   /* may be empty */
     uint64_t elapsed_ns; /* time waited, 0 when not a wait */
-    char hint[640];      /* what to do about it, or what there is to choose from; or empty */
+    char hint[1024];     /* what to do about it, or what there is to choose from; or empty */
 };
 
 /* Fills *err (when not NULL) and returns code, so that `return bw_fail(err, -EINVAL, "elf", "section %u",

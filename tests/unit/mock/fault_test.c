@@ -72,7 +72,7 @@ static void the_grammar(void)
     BW_EQ(bw_mock_fault_add(c.sys, "ioctl.X:fail=EIO", &err), -EINVAL);
     BW_TRUE(strstr(err.hint, "ioctls: GET_VERSION, CREATE_QUEUE, ") == err.hint);
     BW_TRUE(strstr(err.hint, ", RUNTIME_ENABLE, VERSION, INFO, ") != NULL);
-    BW_TRUE(strstr(err.hint, ", WAIT_FENCES, DRM") != NULL); /* the last: nothing was cut */
+    BW_TRUE(strstr(err.hint, ", SYNCOBJ_FD_TO_HANDLE, DRM") != NULL); /* the last: nothing was cut */
     BW_EQ(bw_mock_fault_add(c.sys, "doorbell:fail=EIO", &err), -EINVAL);
     BW_STR(err.hint, "actions there: drop, delay=MS, dup");
     client_close(&c);
