@@ -52,6 +52,7 @@ static bool machine_make(struct stage *stage, uint64_t seed, bool stepped)
                                   .seed = seed,
                                   .single_step = stepped,
                                   .kfd_absent = WAY_DRM,
+                                  .nodes = 1 + seed % 2,
                                   .xgmi_engines = bw_rng_below(rng, 4) ? 0 : 2,
                                   .bar_bytes = bw_rng_below(rng, 4) ? 0 : VRAM_BYTES / 4,
                                   .jitter = seed ? seed : 1};
