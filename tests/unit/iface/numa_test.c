@@ -2,6 +2,10 @@
  * nothing is asked where there is no choice, and whoever forbids it is asked once. */
 #include <errno.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "iface/numa.h"
 #include "tests/kfd_fixture.h"
 
 enum { GPUS = 4, NODES = 2 };
@@ -199,7 +203,78 @@ static void what_was_touched_stays_where_it_is(void)
     fixture_close(&f);
 }
 
-BW_TEST_MAIN("iface.numa", {"host memory is near its GPU", host_memory_is_near_its_gpu},
+/* Two files of a machine that is not there, and a kernel that says yes. */
+struct told {
+    struct bw_sys sys;
+    struct bw_sys_ops ops;
+    const char *numa_node, *has_memory; /* NULL: no such file */
+};
+
+static int told_open(struct bw_sys *sys, const char *path, int flags)
+{
+    const struct told *told = (const struct told *)sys;
+    const char *text = strstr(path, "/numa_node") ? told->numa_node : told->has_memory;
+    int fd = text ? memfd_create("bellwire-test", MFD_CLOEXEC) : -1;
+    if (fd < 0)
+        return -ENOENT;
+    BW_EQ(write(fd, text, strlen(text)), strlen(text));
+    lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+static int told_node(struct bw_sys *sys, const struct bw_node_request *request)
+{
+    return 0;
+}
+
+static void what_sysfs_says_is_understood(void)
+{
+    static const struct {
+        const char *numa_node, *has_memory;
+        bool known, choice;
+        uint32_t node;
+    } cases[] = {
+        {"1\n", "0-1\n", true, true, 1},
+        {"0\n", "0-1\n", true, true, 0},
+        {"0\n", "0\n", true, false, 0},
+        {"-1\n", "0-1\n", false, false, 0},
+        {"3\n", "0,2-3,8\n", true, true, 3},
+        {"1\n", "0,2-3,8\n", true, false, 1}, /* near a node of CPUs only */
+        {"8\n", "0,8\n", true, true, 8},
+        {"1023\n", "0-1023\n", true, true, 1023},
+        {"1024\n", "0-1024\n", false, false, 0},
+        {"1\n", "1-0\n", true, false, 1},
+        {"1\n", "", true, false, 1},
+        {"1\n", NULL, true, false, 1},
+        {"", "0-1\n", false, false, 0},
+        {"near\n", "0-1\n", false, false, 0},
+        {NULL, "0-1\n", false, false, 0},
+    };
+    struct bw_sys *host;
+    if (!BW_EQ(bw_sys_host_create(&host), 0))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told told = {.ops = *host->ops};
+        struct bw_numa numa;
+        told.sys.ops = &told.ops;
+        told.ops.open = told_open;
+        told.ops.node = told_node;
+        told.numa_node = cases[i].numa_node;
+        told.has_memory = cases[i].has_memory;
+        bw_numa_read(&told.sys, 128, &numa);
+        BW_EQ(numa.known, cases[i].known);
+        BW_EQ(numa.choice, cases[i].choice);
+        BW_EQ(numa.node, cases[i].node);
+        told.ops.node = NULL; /* a machine without */
+        bw_numa_read(&told.sys, 128, &numa);
+        BW_EQ(numa.choice, false);
+        BW_EQ(numa.error, cases[i].choice ? -ENOSYS : 0);
+    }
+    bw_sys_destroy(host);
+}
+
+BW_TEST_MAIN("iface.numa", {"what sysfs says is understood", what_sysfs_says_is_understood},
+             {"host memory is near its GPU", host_memory_is_near_its_gpu},
              {"a policy of somebody else stays", a_policy_of_somebody_else_stays},
              {"without a choice nothing is asked", without_a_choice_nothing_is_asked},
              {"a kernel that refuses is asked once", a_kernel_that_refuses_is_asked_once},
