@@ -26,7 +26,8 @@ static void kernel_init(struct bw_amd_program *program, struct bw_amd_kernel *ke
             (uint32_t)bw_align_up(argument_bytes ? argument_bytes : 1, DISPATCH_PACKET_BYTES);
         argument_bytes = kernel->packet_offset + DISPATCH_PACKET_BYTES;
     }
-    uint32_t private_bytes = descriptor->private_bytes;
+    /* A frame of nearly 4 GiB stays one with the stack on top: launches refuse it, with the limit. */
+    uint64_t private_bytes = descriptor->private_bytes;
     if (descriptor->properties & BW_AMD_KERNEL_USES_DYNAMIC_STACK)
         private_bytes += BW_AMD_DYNAMIC_STACK_BYTES;
     kernel->base.info = (struct bw_kernel_info){
@@ -35,7 +36,7 @@ static void kernel_init(struct bw_amd_program *program, struct bw_amd_kernel *ke
         .arguments = code->arguments,
         .argument_bytes = argument_bytes,
         .group_memory_bytes = descriptor->group_bytes,
-        .private_bytes = private_bytes,
+        .private_bytes = private_bytes < UINT32_MAX ? (uint32_t)private_bytes : UINT32_MAX,
         .wave_size = code->wave_size,
         .group_size_max = code->group_size_max,
         .undescribed_bytes = code->has_metadata ? 0 : descriptor->argument_bytes,

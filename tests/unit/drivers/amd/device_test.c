@@ -602,6 +602,28 @@ static void scratch_grows_and_old_scratch_stays(void)
     fixture_close(&f);
 }
 
+/* The dynamic stack on top of a forged frame must not wrap around to little scratch. */
+static void a_frame_of_4_gib_is_refused(void)
+{
+    struct fixture f;
+    if (!fixture_open(&f))
+        return;
+    struct elf_file file = elf_file_read("kernels.rel.elf");
+    uint32_t private_bytes = 0xffffffe0; /* of `empty`, whose descriptor is the second */
+    memcpy(elf_content(&file, ".rodata") + 64 + 4, &private_bytes, sizeof private_bytes);
+    struct bw_program *program;
+    struct bw_kernel *kernel;
+    struct bw_dispatch dispatch = dispatch_of(1, 64, 0x1000);
+    if (BW_OK(f.ops->program_load(f.device, file.data, file.size_bytes, &program, &f.err), &f.err)) {
+        BW_OK(f.ops->program_kernel(program, "empty", &kernel, &f.err), &f.err);
+        BW_EQ(f.ops->encode_kernel(f.compute, &(struct bw_encoder){0}, kernel, &dispatch, &f.err), -E2BIG);
+        BW_STR(f.err.expected, "at most 131068 (scratch_units_max of gfx1100)");
+        f.ops->program_destroy(program);
+    }
+    free(file.data);
+    fixture_close(&f);
+}
+
 static void scratch_registers(void)
 {
     struct fixture f;
@@ -770,6 +792,7 @@ BW_TEST_MAIN("amd device", {"unknown_chips_are_refused_by_name", unknown_chips_a
              {"a_signal_ends_its_command_buffer", a_signal_ends_its_command_buffer},
              {"copies_are_cut_at_the_maximum", copies_are_cut_at_the_maximum},
              {"scratch_grows_and_old_scratch_stays", scratch_grows_and_old_scratch_stays},
+             {"a_frame_of_4_gib_is_refused", a_frame_of_4_gib_is_refused},
              {"scratch_registers", scratch_registers},
              {"faults_name_queue_kernel_and_buffer", faults_name_queue_kernel_and_buffer},
              {"uploads_have_a_deadline", uploads_have_a_deadline},
