@@ -16,19 +16,38 @@ static void decode_unknown(struct bw_amd_decoded *decoded, uint64_t word_count, 
     snprintf(decoded->problem, sizeof decoded->problem, format, value);
 }
 
+/* A register's value that the packet carries. */
+static void check_register(struct bw_amd_decoded *decoded, uint32_t generation, uint32_t address,
+                           uint32_t value)
+{
+    uint32_t reserved = value & bw_amd_reg_reserved(generation, address);
+    if (reserved && !decoded->problem[0])
+        snprintf(decoded->problem, sizeof decoded->problem, "reserved bits 0x%08x set in %s", reserved,
+                 bw_amd_reg_name(generation, address));
+}
+
 /* What the table cannot say. */
-static void check_packet(struct bw_amd_decoded *decoded, const uint32_t *words)
+static void check_packet(struct bw_amd_decoded *decoded, uint32_t generation, const uint32_t *words)
 {
     if (decoded->problem[0])
         return;
     char *problem = decoded->problem;
     size_t size = sizeof decoded->problem;
     switch (decoded->packet->opcode) {
+    case BW_AMD_PM4_OP_DISPATCH_DIRECT:
+        check_register(decoded, generation, BW_AMD_COMPUTE_DISPATCH_INITIATOR, words[4]);
+        break;
+    case BW_AMD_PM4_OP_DISPATCH_INDIRECT:
+        check_register(decoded, generation, BW_AMD_COMPUTE_DISPATCH_INITIATOR, words[3]);
+        break;
     case BW_AMD_PM4_OP_SET_SH_REG:
         if (decoded->tail_count == 0)
             snprintf(problem, size, "sets no register");
         else if (decoded->values[0] + decoded->tail_count > BW_AMD_PM4_SH_REG_END - BW_AMD_PM4_SH_REG_FIRST)
             snprintf(problem, size, "registers past the shader range");
+        for (uint32_t i = 0; i < decoded->tail_count; i++)
+            check_register(decoded, generation, BW_AMD_PM4_SH_REG_FIRST + decoded->values[0] + i,
+                           decoded->tail[i]);
         break;
     case BW_AMD_PM4_OP_SET_UCONFIG_REG:
         if (decoded->tail_count == 0)
@@ -84,7 +103,7 @@ void bw_amd_pm4_decode(uint32_t generation, const uint32_t *words, uint64_t coun
     if (opcode == BW_AMD_PM4_OP_NOP && after == BW_AMD_PM4_COUNT_MAX)
         word_count = 1;
     bw_amd_packet_unpack(packet, words, count, word_count, decoded);
-    check_packet(decoded, words);
+    check_packet(decoded, generation, words);
     uint32_t reserved = words[0] & 0xfc; /* [0] predicate, [1] shader type */
     if (reserved && !decoded->problem[0])
         snprintf(decoded->problem, sizeof decoded->problem, "reserved bits 0x%02x set in the header",

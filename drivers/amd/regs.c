@@ -42,6 +42,17 @@ const char *bw_amd_reg_name(uint32_t generation, uint32_t address)
     return row ? row->name : NULL;
 }
 
+uint32_t bw_amd_reg_reserved(uint32_t generation, uint32_t address)
+{
+    uint32_t known = 0;
+    if (generation != BW_AMD_PM4_GCR)
+        return 0;
+    for (size_t i = 0; i < BW_COUNT_OF(fields); i++)
+        if (fields[i].address == address)
+            known |= bw_amd_bits_max(fields[i].bits) << bw_amd_bits_low(fields[i].bits);
+    return known ? ~known : 0;
+}
+
 void bw_amd_reg_print(uint32_t generation, uint32_t address, uint32_t value, struct bw_text *text)
 {
     const struct reg_row *row = reg_find(generation, address);

@@ -20,6 +20,9 @@ enum bw_amd_reg_field { BW_AMD_REG_FIELDS(BW_AMD_REG_FIELD) };
 
 /* The register's name without a generation's suffix, NULL when the address has none. */
 const char *bw_amd_reg_name(uint32_t generation, uint32_t address);
+/* Bits of the register that no field covers and hardware wants clear; 0 where that is not known: registers
+ * without fields, and those of gfx9, whose rows are not complete. */
+uint32_t bw_amd_reg_reserved(uint32_t generation, uint32_t address);
 /* "COMPUTE_PGM_RSRC2 = 0x00000084 USER_SGPR 2 TGID_X_EN 1" (fields that are not 0), without a newline. */
 void bw_amd_reg_print(uint32_t generation, uint32_t address, uint32_t value, struct bw_text *text);
 
