@@ -251,6 +251,13 @@ int bw_graph_kernel(struct bw_graph *graph, struct bw_kernel *kernel, const stru
     struct bw_call call = {.device = kernel->program->device, .kernel = kernel, .launch = *launch};
     if (call.device->ctx != graph->ctx)
         return bw_fail(err, -EINVAL, "graph", "kernel %s of another context", kernel->info.name);
+    if (kernel->info.undescribed_bytes) {
+        bw_fail(err, -EINVAL, "graph", "call %zu, kernel %s: %u bytes of arguments that nobody described",
+                graph->calls.count, kernel->info.name, kernel->info.undescribed_bytes);
+        bw_err_hint(err,
+                    "bw_kernel_describe says how they lie; in a code object, .amdgpu_metadata with .args");
+        return -EINVAL;
+    }
     if (launch->argument_count != kernel->info.argument_count) {
         bw_fail(err, -EINVAL, "graph", "call %zu, kernel %s: arguments", graph->calls.count,
                 kernel->info.name);

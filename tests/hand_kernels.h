@@ -12,7 +12,8 @@
 
 struct hand_kernel {
     uint32_t argument_bytes; /* of the block; the kernel reads its first pointer and its last 32 bits */
-    uint32_t argument_count; /* described ones: out, u64 values 16 bytes apart, the last a u32 at the end */
+    uint32_t argument_count; /* described ones: out, u64 values 16 bytes apart, the last a u32 at the end; 0
+                                of some bytes: nobody describes them */
     uint32_t private_bytes;  /* each work-item keeps a word at the end of that */
 };
 
@@ -67,7 +68,8 @@ static inline void *hand_kernel_assemble(const struct hand_kernel *kernel, uint6
                 "\t\t.amdhsa_next_free_sgpr 16\n\t\t.amdhsa_wavefront_size32 1\n\t.end_amdhsa_kernel\n",
                 kernel->argument_bytes != 0, kernel->argument_bytes, kernel->private_bytes,
                 kernel->private_bytes != 0);
-    hand_kernel_describe(&text, kernel);
+    if (kernel->argument_count || !kernel->argument_bytes)
+        hand_kernel_describe(&text, kernel);
     BW_OK(bw_llvm_assemble("gfx1100", bw_text_string(&text), text.length, &object, object_bytes, &err), &err);
     bw_text_free(&text);
     return object;

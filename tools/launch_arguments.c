@@ -247,9 +247,12 @@ int bw_launch_arguments_describe(struct bw_launch_arguments *arguments, struct b
 int bw_launch_arguments_check(const struct bw_launch_arguments *arguments,
                               const struct bw_kernel_info *kernel, struct bw_err *err)
 {
-    if (arguments->count != kernel->argument_count) {
+    if (arguments->count != kernel->argument_count || kernel->undescribed_bytes) {
         bw_fail(err, -EINVAL, "launch", "kernel %s: number of arguments", kernel->name);
-        bw_err_expected(err, "%u", kernel->argument_count);
+        if (kernel->undescribed_bytes)
+            bw_err_expected(err, "such as fill %u bytes", kernel->undescribed_bytes);
+        else
+            bw_err_expected(err, "%u", kernel->argument_count);
         bw_err_observed(err, "%u", arguments->count);
         arguments_hint(kernel, err);
         return -EINVAL;

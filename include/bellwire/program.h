@@ -29,8 +29,8 @@ struct bw_kernel_info {
     uint32_t group_memory_bytes; /* static LDS */
     uint32_t private_bytes;      /* scratch per work-item */
     uint32_t wave_size;
-    uint32_t group_size_max;     /* 0 when not said */
-    uint32_t undescribed_bytes;  /* of arguments that the code object does not describe: bw_kernel_describe */
+    uint32_t group_size_max;    /* 0 when not said */
+    uint32_t undescribed_bytes; /* of arguments that the code object does not describe: bw_kernel_describe */
 };
 
 /* image: an ELF code object (relocatable or linked) for the device's architecture; read, not kept. Errors
@@ -43,11 +43,12 @@ void bw_program_destroy(struct bw_program *program);
 int bw_program_kernel(struct bw_program *program, const char *name, struct bw_kernel **kernel,
                       struct bw_err *err);
 const struct bw_kernel_info *bw_kernel_info(const struct bw_kernel *kernel);
-/* Says how the arguments of a kernel lie whose code object does not: hand-made ones without .amdgpu_metadata. In
- * order, not overlapping, each at a multiple of its size (1, 2, 4 or 8 bytes; a buffer: 8) and within
- * info.undescribed_bytes, all of them visible ones. `arguments` is the caller's and stays until the program is
- * destroyed. Before the kernel is first put into a graph. -EINVAL: one does not fit, or the code object did say.
- * Example: {{"out", BW_ARGUMENT_BUFFER, 0, 8}, {"n", BW_ARGUMENT_VALUE, 8, 4}}. */
+/* Says how the arguments of a kernel lie whose code object does not: hand-made ones without .amdgpu_metadata.
+ * In order, not overlapping, each at a multiple of its size (1, 2, 4 or 8 bytes; a buffer: 8) and within
+ * info.undescribed_bytes, all of them visible ones. `arguments` is the caller's and stays until the program
+ * is destroyed. Before the kernel is first put into a graph, which refuses it (-EINVAL) until then. -EINVAL:
+ * one does not fit, or the code object did say. Example: {{"out", BW_ARGUMENT_BUFFER, 0, 8}, {"n",
+ * BW_ARGUMENT_VALUE, 8, 4}}. */
 int bw_kernel_describe(struct bw_kernel *kernel, const struct bw_argument_info *arguments, uint32_t count,
                        struct bw_err *err);
 

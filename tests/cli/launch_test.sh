@@ -79,8 +79,8 @@ bare() { # STATUS PATTERN ARGS...
 }
 bare 0 '' --arg 'buf:u32[64]'
 says '^arg0 u32\[64\]: 0 1 2 3'
-for wrong in '--arg i32:1' '--arg buf:256 --arg i32:1' '--arg i32:1 --arg buf:256' '--arg u8:1 --arg u8:1'; do
-  bare 1 'expected 0, observed [12] .*fill its 8 bytes.*amdgpu_metadata' $wrong
+for wrong in '' '--arg i32:1' '--arg buf:256 --arg i32:1' '--arg i32:1 --arg buf:256' '--arg u8:1 --arg u8:1'; do
+  bare 1 'expected such as fill 8 bytes, observed [012] .*fill its 8 bytes.*amdgpu_metadata' $wrong
 done
 printf '%s\n' '.text' '.globl mixed' '.p2align 8' '.type mixed,@function' 'mixed: s_load_b128 s[4:7], s[0:1], 0x0' ' s_load_b128 s[8:11], s[0:1], 0x10' \
   ' v_lshlrev_b32 v1, 2, v0' ' s_waitcnt lgkmcnt(0)' ' s_and_b32 s4, s4, 0xff' ' v_mul_lo_u32 v2, v0, s4' ' v_add_nc_u32 v2, s5, v2' ' v_add_nc_u32 v2, s8, v2' \
@@ -97,7 +97,7 @@ check 0 '' launch "$work/mixed_24.o" $mixed --arg i16:1000
 says '^arg2 u32\[4\]: 1100 1103 1106 1109$'
 check 1 'fill its 20 bytes' launch "$work/mixed_20.o" $mixed --arg i16:1000
 check 1 'fill its 24 bytes' launch "$work/mixed_24.o" $mixed
-BW_WAIT_MS=500 check 4 'kernel endless: ' launch "$work/bare.o" --kernel endless --grid 1 --block 64
+BW_WAIT_MS=500 check 4 'kernel endless: ' launch "$work/bare.o" --kernel endless --grid 1 --block 64 --arg u64:0
 
 # Text that is no code, and code that is no code.
 echo 'v_fly v0, v1' >"$work/bad.s"

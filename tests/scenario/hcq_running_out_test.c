@@ -362,7 +362,8 @@ static void arguments_of_every_size(void)
     struct rig *rig = &machine.rig;
     struct bw_buffer *out = rig_buffer(rig, 0, 128, 0);
     BW_OK(run(rig, 0, "nothing", NULL, 0), &rig->err);
-    struct hand none = {.shape = {0, 0, 0}}, past = {.shape = {LIMIT_BYTES + 4, 2, 0}};
+    struct hand none = {.shape = {0, 0, 0}}, past = {.shape = {LIMIT_BYTES + 4, 2, 0}},
+                bare = {.shape = {12, 0, 0}};
     BW_OK(hand_link(rig, &none, out, 0), &rig->err);
     BW_OK(bw_linked_graph_replay(none.linked, NULL, &ticket, &rig->err), &rig->err);
     BW_OK(bw_linked_graph_wait(none.linked, ticket, &rig->err), &rig->err);
@@ -377,8 +378,11 @@ static void arguments_of_every_size(void)
     }
     BW_EQ(hand_link(rig, &past, out, 0), -E2BIG);
     BW_TRUE(error_says(&rig->err, "arguments of 65540 bytes: expected at most 65536"));
+    BW_EQ(hand_link(rig, &bare, out, 0), -EINVAL);
+    BW_TRUE(error_says(&rig->err, "kernel hand: 12 bytes of arguments that nobody described"));
     hand_free(&none);
     hand_free(&past);
+    hand_free(&bare);
     bw_buffer_destroy(out);
     machine_close(&machine);
 }
