@@ -6,8 +6,7 @@
 /* Idle clocks between two reads of a polled word; the kernel's own waits use 4 to 10. */
 enum { POLL_INTERVAL = 4, ACQUIRE_POLL_INTERVAL = 10 };
 
-/* COPY_DATA and WRITE_DATA destinations and DMA_DATA selects, PAL's MEC packet definitions. */
-enum { SELECT_TC_L2 = 2, WRITE_DATA_MEMORY = 5, DMA_SELECT_L2 = 3 };
+enum { DMA_SELECT_L2 = 3 }; /* DMA_DATA, PAL's MEC packet definitions */
 
 static uint32_t pm4_header(uint32_t opcode, uint32_t word_count)
 {
@@ -231,7 +230,7 @@ void bw_amd_pm4_write_data(struct bw_encoder *encoder, struct bw_operand address
     assert(count >= 1 && BW_AMD_PM4_WORDS_WRITE_DATA + count <= BW_AMD_EMIT_WORDS_MAX);
     struct bw_amd_emit emit;
     pm4_begin(&emit, BW_AMD_PM4_OP_WRITE_DATA, BW_AMD_PM4_WORDS_WRITE_DATA + count);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_WRITE_DATA_DST_SEL, WRITE_DATA_MEMORY);
+    bw_amd_emit_put(&emit, BW_AMD_PM4_WRITE_DATA_DST_SEL, BW_AMD_SELECT_MEMORY);
     bw_amd_emit_put(&emit, BW_AMD_PM4_WRITE_DATA_WR_CONFIRM, 1);
     bw_amd_emit_operand64(&emit, BW_AMD_PM4_WRITE_DATA_DST_ADDR_LO, address, 0);
     for (uint32_t i = 0; i < count; i++)
@@ -245,8 +244,8 @@ void bw_amd_pm4_copy_data(struct bw_encoder *encoder, struct bw_operand target, 
     assert(size_bytes == 4 || size_bytes == 8);
     struct bw_amd_emit emit;
     pm4_begin(&emit, BW_AMD_PM4_OP_COPY_DATA, BW_AMD_PM4_WORDS_COPY_DATA);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_COPY_DATA_SRC_SEL, SELECT_TC_L2);
-    bw_amd_emit_put(&emit, BW_AMD_PM4_COPY_DATA_DST_SEL, SELECT_TC_L2);
+    bw_amd_emit_put(&emit, BW_AMD_PM4_COPY_DATA_SRC_SEL, BW_AMD_SELECT_L2);
+    bw_amd_emit_put(&emit, BW_AMD_PM4_COPY_DATA_DST_SEL, BW_AMD_SELECT_L2);
     bw_amd_emit_put(&emit, BW_AMD_PM4_COPY_DATA_COUNT_SEL, size_bytes == 8);
     bw_amd_emit_put(&emit, BW_AMD_PM4_COPY_DATA_WR_CONFIRM, 1);
     bw_amd_emit_operand64(&emit, BW_AMD_PM4_COPY_DATA_SRC_LO, source, 0);

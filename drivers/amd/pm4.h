@@ -51,6 +51,11 @@ enum {
     BW_AMD_WAIT_NOT_EQUAL = 4,
     BW_AMD_WAIT_GREATER_OR_EQUAL = 5,
     BW_AMD_WAIT_SPACE_MEMORY = 1,
+    /* Sources and destinations of COPY_DATA, destinations of WRITE_DATA that are memory: PAL's MEC packet
+       definitions */
+    BW_AMD_SELECT_MEMORY_GRBM = 1,
+    BW_AMD_SELECT_L2 = 2,
+    BW_AMD_SELECT_MEMORY = 5, /* destinations only */
     /* RELEASE_MEM.DATA_SEL and .INT_SEL, nvd.h */
     BW_AMD_RELEASE_DATA_NONE = 0,
     BW_AMD_RELEASE_DATA_32 = 1,

@@ -26,6 +26,20 @@ static void check_register(struct bw_amd_decoded *decoded, uint32_t generation, 
                  bw_amd_reg_name(generation, address));
 }
 
+/* Selects that mean memory; as a source, 5 is an immediate value. */
+enum {
+    MEMORY_SOURCES = 1 << BW_AMD_SELECT_MEMORY_GRBM | 1 << BW_AMD_SELECT_L2,
+    MEMORY_DESTINATIONS = MEMORY_SOURCES | 1 << BW_AMD_SELECT_MEMORY,
+};
+
+static void check_alignment(struct bw_amd_decoded *decoded, const char *what, bool memory, uint32_t address,
+                            uint32_t alignment)
+{
+    if (memory && address % alignment && !decoded->problem[0])
+        snprintf(decoded->problem, sizeof decoded->problem, "%s address is not aligned to %u bytes", what,
+                 alignment);
+}
+
 /* What the table cannot say. */
 static void check_packet(struct bw_amd_decoded *decoded, uint32_t generation, const uint32_t *words)
 {
@@ -53,6 +67,22 @@ static void check_packet(struct bw_amd_decoded *decoded, uint32_t generation, co
         if (decoded->tail_count == 0)
             snprintf(problem, size, "sets no register");
         break;
+    case BW_AMD_PM4_OP_WRITE_DATA:
+        check_alignment(decoded, "destination",
+                        MEMORY_DESTINATIONS >> bw_amd_bits_unpack(BW_AMD_PM4_WRITE_DATA_DST_SEL, words[1]) &
+                            1,
+                        words[2], 4);
+        break;
+    case BW_AMD_PM4_OP_COPY_DATA: {
+        uint32_t alignment = bw_amd_bits_unpack(BW_AMD_PM4_COPY_DATA_COUNT_SEL, words[1]) ? 8 : 4;
+        check_alignment(decoded, "source",
+                        MEMORY_SOURCES >> bw_amd_bits_unpack(BW_AMD_PM4_COPY_DATA_SRC_SEL, words[1]) & 1,
+                        words[2], alignment);
+        check_alignment(decoded, "destination",
+                        MEMORY_DESTINATIONS >> bw_amd_bits_unpack(BW_AMD_PM4_COPY_DATA_DST_SEL, words[1]) & 1,
+                        words[4], alignment);
+        break;
+    }
     case BW_AMD_PM4_OP_WAIT_REG_MEM:
     case BW_AMD_PM4_OP_WAIT_REG_MEM64: {
         uint32_t alignment = decoded->packet->opcode == BW_AMD_PM4_OP_WAIT_REG_MEM ? 4 : 8;

@@ -126,6 +126,30 @@ static void decode_inverts_encode(void)
     }
 }
 
+/* As mock/engine's queues and the hardware want it; a register's number may be any. */
+static void addresses_that_are_not_aligned_are_named(void)
+{
+    static const struct {
+        const char *problem;
+        uint32_t count, words[6];
+    } cases[] = {
+        {"destination address is not aligned to 4 bytes", 5, {0xc0033700, 5 << 8, 0x1002, 0, 7}},
+        {"", 5, {0xc0033700, 5 << 8, 0x1004, 0, 7}},
+        {"", 5, {0xc0033700, 0, 0x2e43, 0, 7}},
+        {"source address is not aligned to 4 bytes", 6, {0xc0044000, 2 | 2 << 8, 0x1001, 0, 0x2000, 0}},
+        {"destination address is not aligned to 8 bytes",
+         6,
+         {0xc0044000, 5 | 5 << 8 | 1 << 16, 3, 0, 0x2004, 0}},
+        {"", 6, {0xc0044000, 5 | 5 << 8 | 1 << 16, 3, 0, 0x2008, 0}},
+        {"", 6, {0xc0044000, 0 | 5 << 8, 0x2e43, 0, 0x2004, 0}},
+    };
+    for (size_t i = 0; i < BW_COUNT_OF(cases); i++) {
+        struct bw_amd_decoded decoded;
+        bw_amd_pm4_decode(BW_AMD_PM4_GCR, cases[i].words, cases[i].count, &decoded);
+        BW_STR(decoded.problem, cases[i].problem);
+    }
+}
+
 /* Bits that no source gives a name: of the initiator 7 to 9, 12 and those from 18 on; of RSRC2 31; of
  * RESOURCE_LIMITS 10, 11 and those from 27 on. */
 static void reserved_bits_of_registers_are_named(void)
@@ -254,6 +278,7 @@ static void pads_never_need_a_one_word_nop(void)
 
 BW_TEST_MAIN("amd pm4", {"words_are_golden", words_are_golden},
              {"decode_inverts_encode", decode_inverts_encode},
+             {"addresses_that_are_not_aligned_are_named", addresses_that_are_not_aligned_are_named},
              {"reserved_bits_of_registers_are_named", reserved_bits_of_registers_are_named},
              {"reserved_bits_and_short_packets_are_named", reserved_bits_and_short_packets_are_named},
              {"printing_names_packets_fields_and_registers", printing_names_packets_fields_and_registers},
