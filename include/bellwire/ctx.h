@@ -40,7 +40,9 @@ int bw_ctx_config_from_environment(struct bw_ctx_config *config, struct bw_err *
 /* config may be NULL (defaults, no environment). The caller ends it with bw_ctx_destroy after closing its
  * devices. */
 int bw_ctx_create(const struct bw_ctx_config *config, struct bw_ctx **ctx, struct bw_err *err);
+/* NULL is fine. */
 void bw_ctx_destroy(struct bw_ctx *ctx);
+/* What it was created with, and the OS seam that it uses; both live as long as the context. */
 const struct bw_ctx_config *bw_ctx_config(const struct bw_ctx *ctx);
 struct bw_sys *bw_ctx_sys(struct bw_ctx *ctx);
 

@@ -62,6 +62,7 @@ void bw_device_close(struct bw_device *device);
  * healthy device. -ENOTSUP: this device cannot be reset. One thread; nothing else may use the device, or
  * graphs that touch it, meanwhile. */
 int bw_device_recover(struct bw_device *device, struct bw_err *err);
+/* Both live as long as the device is open. */
 const struct bw_device_info *bw_device_info(const struct bw_device *device);
 struct bw_ctx *bw_device_ctx(const struct bw_device *device);
 
@@ -91,6 +92,8 @@ struct bw_device_listing {
     char why[256];
     bool chosen; /* what bw_device_open takes where it is given no name */
 };
+/* Calls `entry` for each with its `user`; its text lives for that call. A value other than 0 ends the list
+ * and is returned. */
 int bw_device_list(struct bw_ctx *ctx, int (*entry)(void *user, const struct bw_device_listing *listing),
                    void *user, struct bw_err *err);
 
@@ -115,6 +118,7 @@ int bw_buffer_file(struct bw_device *device, uint64_t offset, uint64_t size_byte
                    struct bw_err *err);
 /* Drops the handle; memory is reused only when the device is done with it. NULL is fine. */
 void bw_buffer_destroy(struct bw_buffer *buffer);
+/* In bytes: of a view, its own. */
 uint64_t bw_buffer_size(const struct bw_buffer *buffer);
 uint64_t bw_buffer_address(const struct bw_buffer *buffer); /* in the device's address space */
 void *bw_buffer_map(struct bw_buffer *buffer);              /* CPU pointer of a HOST buffer, else NULL */

@@ -54,10 +54,13 @@ struct bw_launch {
     double flops; /* arithmetic that it does, for profiles; 0: not known */
 };
 
+/* An empty graph, the caller's until bw_graph_destroy; -ENOMEM. One thread at a time per graph. */
 int bw_graph_create(struct bw_ctx *ctx, struct bw_graph **graph, struct bw_err *err);
+/* Graphs linked from it stay. NULL is fine. */
 void bw_graph_destroy(struct bw_graph *graph);
 /* Appends a call. All that `launch` points at is copied. Buffers and kernels must outlive the linked graph.
- */
+ * -EINVAL: arguments or sizes that the kernel does not take; -ERANGE: a range outside its buffer, named with
+ * call and argument. After an error the graph has no call more. */
 int bw_graph_kernel(struct bw_graph *graph, struct bw_kernel *kernel, const struct bw_launch *launch,
                     struct bw_err *err);
 /* Copies source.size_bytes (= target.size_bytes) bytes; both ranges' devices are known from the buffer or,
@@ -146,6 +149,7 @@ uint32_t bw_linked_graph_profile(struct bw_linked_graph *linked, struct bw_call_
 struct bw_graph_stats {
     uint32_t calls, command_buffers, dwords, waits, signals, cache_operations, doorbells, packets;
 };
+/* What linking made of the graph, summed over its queues; of one replay. */
 void bw_linked_graph_stats(const struct bw_linked_graph *linked, struct bw_graph_stats *stats);
 
 /* Waits for everything submitted to the device. */

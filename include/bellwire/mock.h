@@ -51,15 +51,20 @@ const char *bw_mock_arch_at(uint32_t index);
 /* "SITE:ACTION[,nth=N][,count=N][,gpu=I][,seed=S]" (docs: `bellwire mock`). -EINVAL names the part that does
  * not parse or does not exist on this machine, and lists what does.
  * Sites of a KFD machine and their actions:
- *   node, calls about memory policy: fail=ERRNO, delay=MS
- *   ioctl.NAME (as AMDKFD_IOC_NAME, any case; of a render node as DRM_AMDGPU_NAME, VERSION, GEM_CLOSE, and
- * DRM for the rest), map: fail=ERRNO, delay=MS doorbell, irq: drop, delay=MS, dup mec, sdmaN for each engine
- * of its GPUs: fail=ERRNO, drop (the engine dies), delay=MS, hang kernel: fail=ERRNO, drop (it does not run),
- * delay=MS, dup, hang link.I-J, what GPU I does in memory of GPU J: fail=ERRNO and drop when it is mapped,
- * delay=MS and hang at each access After hang the queue makes no progress until it is destroyed. Without nth
- * every occurrence is hit, `count` at most if that is given; with nth that one, or `count` from there on;
- * with seed each of those with probability 1/2, drawn from the seed. */
+ * - node, calls about memory policy: fail=ERRNO, delay=MS
+ * - ioctl.NAME (as AMDKFD_IOC_NAME, any case; of a render node as DRM_AMDGPU_NAME, VERSION, GEM_CLOSE, and
+ *   DRM for the rest), map: fail=ERRNO, delay=MS
+ * - doorbell, irq: drop, delay=MS, dup
+ * - mec, sdmaN for each engine of its GPUs: fail=ERRNO, drop (the engine dies), delay=MS, hang
+ * - kernel: fail=ERRNO, drop (it does not run), delay=MS, dup, hang
+ * - link.I-J, what GPU I does in memory of GPU J: fail=ERRNO and drop when it is mapped, delay=MS and hang at
+ *   each access
+ *
+ * After hang the queue makes no progress until it is destroyed. Without nth every occurrence is hit, `count`
+ * at most if that is given; with nth that one, or `count` from there on; with seed each of those with
+ * probability 1/2, drawn from the seed. */
 int bw_mock_fault_add(struct bw_sys *sys, const char *specification, struct bw_err *err);
+/* None of them strikes any more. */
 void bw_mock_fault_clear(struct bw_sys *sys);
 
 /* From now on the machine appends to the file, which exists, a line for each ioctl (with its result and its
@@ -78,6 +83,7 @@ int bw_mock_step(struct bw_sys *sys);
 struct bw_mock_stats {
     uint64_t wave_instructions, waves, dispatches, packets, sdma_packets, doorbells, interrupts, ioctls;
 };
+/* Since the machine was made. Any thread. */
 void bw_mock_stats(struct bw_sys *sys, struct bw_mock_stats *stats);
 /* How many packets of one opcode the engines have executed: what a driver's own counts are compared with. */
 enum bw_mock_packets { BW_MOCK_PACKETS_PM4, BW_MOCK_PACKETS_SDMA };

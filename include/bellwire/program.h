@@ -37,11 +37,14 @@ struct bw_kernel_info {
  * name section, symbol or relocation and its offset. */
 int bw_program_load(struct bw_device *device, const void *image, uint64_t image_bytes,
                     struct bw_program **program, struct bw_err *err);
+/* Waits for the device's work (bounded), then frees; kernels of it are gone. Not while a linked graph has
+ * them. NULL is fine. */
 void bw_program_destroy(struct bw_program *program);
 /* -ENOENT: no such kernel (the hint lists those that exist). name NULL: the only kernel. Owned by the
  * program. */
 int bw_program_kernel(struct bw_program *program, const char *name, struct bw_kernel **kernel,
                       struct bw_err *err);
+/* Lives as long as the program. */
 const struct bw_kernel_info *bw_kernel_info(const struct bw_kernel *kernel);
 /* Says how the arguments of a kernel lie whose code object does not: hand-made ones without .amdgpu_metadata.
  * In order, not overlapping, each at a multiple of its size (1, 2, 4 or 8 bytes; a buffer: 8) and within
