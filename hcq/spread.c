@@ -19,11 +19,8 @@
 #include "hcq/plan.h"
 
 enum {
-    /* Below that a part costs an engine more for its packet, wait and signal than its bytes. */
-    PART_BYTES_MIN = 1 << 20,
-    /* Of what a helper takes: 4 us of an engine that does 32 GB/s, several times its packet, wait and signal.
-     */
-    HELP_BYTES_MIN = 128 << 10,
+    /* Of what an engine takes: 4 us of one that does 32 GB/s, several times its packet, wait and signal. */
+    PART_BYTES_MIN = 128 << 10,
     KERNEL_LOAD = 64 << 10, /* a launch, in bytes that would take as long */
 };
 
@@ -263,7 +260,7 @@ uint32_t bw_spread_queues(struct bw_spread *spread, struct bw_hcq_device *near, 
     uint64_t most = size_bytes / PART_BYTES_MIN, taken = 0;
     uint32_t parts = most > pair->queue_count ? pair->queue_count : most ? (uint32_t)most : 1;
     *help_bytes = pair->help_part ? size_bytes / pair->help_whole * pair->help_part : 0;
-    if (*help_bytes < HELP_BYTES_MIN)
+    if (*help_bytes < PART_BYTES_MIN)
         *help_bytes = 0;
     for (uint32_t part = 0; part < parts; part++) {
         queues[part] = least_loaded(pair->queues, pair->queue_count, taken, loads);

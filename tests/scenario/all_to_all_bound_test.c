@@ -102,6 +102,7 @@ static void reaches(const char *name, uint32_t xgmi_engines, uint64_t part_bytes
 static void mi300x(void)
 {
     reaches("8xMI300X", 14, 2 << 20, 0.9, 0.9);
+    reaches("8xMI300X", 14, 512 << 10, 0.9, 0.9); /* in parts of 256 KiB, two to a link */
 }
 
 static void mi350x(void)

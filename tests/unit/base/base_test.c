@@ -34,7 +34,7 @@ static void err_line_names_everything(void)
 static void err_text_is_cut_not_overrun(void)
 {
     struct bw_err err;
-    char longest[1000];
+    char longest[2 * sizeof err];
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
     bw_fail(&err, -EIO, longest, "%s", longest);

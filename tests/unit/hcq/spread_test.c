@@ -280,7 +280,7 @@ static void a_large_copy_takes_engines_that_idle(void)
     }
     bw_graph_destroy(graph);
     graph = rig_graph(&traffic.rig); /* parts would be too small */
-    send(&traffic, graph, 1, 0, (1 << 20) + 1);
+    send(&traffic, graph, 1, 0, (128 << 10) + 1);
     if (plan_open(&traffic.rig, graph, &plan)) {
         BW_EQ(plan.operations.count, 1);
         bw_plan_free(&plan);
