@@ -244,6 +244,8 @@ static void result_report(const struct bw_bench_options *options, const char *sh
     cJSON_AddStringToObject(row, "shape", shape);
     cJSON_AddNumberToObject(row, "devices", devices);
     cJSON_AddNumberToObject(row, "calls", count);
+    cJSON_AddNumberToObject(row, "schedule_seconds", times->schedule_ns * count * 1e-9);
+    cJSON_AddNumberToObject(row, "link_seconds", times->link_ns * count * 1e-9);
     cJSON_AddNumberToObject(row, "add_ns_per_call", times->add_ns);
     cJSON_AddNumberToObject(row, "schedule_ns_per_call", times->schedule_ns);
     cJSON_AddNumberToObject(row, "link_ns_per_call", times->link_ns);

@@ -15,7 +15,7 @@
 
 enum { FAULT_TEXT_MAX = 256 }; /* of one specification: a site, an action, four options */
 
-/* Devices of one mock machine that are open at once share it, so that `mockkfd+amd:0@gfx942*8` and `:1` are
+/* Devices of one mock machine that are open at once share it, so that `mockkfd+amd:0@gfx1100*8` and `:1` are
  * two GPUs of one board. */
 struct bw_machine {
     struct bw_machine *next;

@@ -3,7 +3,7 @@
  *     [iface+]driver[:index or :DDDD:BB:DD.F][@arch[*count][,key=value]...]
  *
  * amd   amd:1   kfd+amd   drm+amd   pci+amd:0000:83:00.0   vfio+amd   rm+nv   kgsl+qcom   host   host:2
- * disk:PATH null mockkfd+amd@gfx1100   mockkfd+amd:3@gfx942*8   mockkfd+amd@gfx1100,cu=2,vram=1G
+ * disk:PATH null mockkfd+amd@gfx1100   mockkfd+amd:3@gfx1100*8   mockkfd+amd@gfx1100,cu=2,vram=1G
  *
  * An interface whose name starts with "mock" is the same interface code on a mock GPU; only those take *count
  * (how many GPUs the mock machine has; index chooses one) and key=value: cu (compute units), vram and bar

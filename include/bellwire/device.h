@@ -46,7 +46,7 @@ struct bw_device_info {
  * -EBUSY, -EACCES, ... from the interface. The caller ends it with bw_device_close. Thread safe. */
 int bw_device_open(struct bw_ctx *ctx, const char *name, struct bw_device **device, struct bw_err *err);
 
-/* Opens every device of a list of names separated by commas, in its order; `mockkfd+amd@gfx942*8`, with a
+/* Opens every device of a list of names separated by commas, in its order; `mockkfd+amd@gfx1100*8`, with a
  * count and no index, is all eight. After an error none of them is open. -E2BIG: more than `capacity`. */
 int bw_device_open_list(struct bw_ctx *ctx, const char *names, struct bw_device **devices, uint32_t capacity,
                         uint32_t *count, struct bw_err *err);

@@ -49,9 +49,22 @@ says '^random +2 +500 '
 check 0 '' bench schedule --nodes 20000 --json # ten times the calls, and a call costs about the same: 10 would be quadratic
 is_json
 says '"growth": *null'
+for key in schedule_seconds link_seconds; do says "\"$key\": *[0-9.e-]+,"; done
+# Both ways to say it are one figure: seconds of the graph, nanoseconds of a call.
+for pair in schedule link; do
+  checks=$((checks + 1))
+  paste <(grep -oP '"calls": *\K[0-9]+' <<<"$out") <(grep -oP "\"${pair}_seconds\": *\K[0-9.e-]+" <<<"$out") <(grep -oP "\"${pair}_ns_per_call\": *\K[0-9.e-]+" <<<"$out") |
+    awk '{ rows++; off = $2 * 1e9 / $1 - $3; if (off * off > 1e-6 * $3 * $3) wrong = 1 } END { exit wrong || !rows }' ||
+    complain "$last" "${pair}_seconds of so many calls of ${pair}_ns_per_call" "$out"
+done
 for growth in $(grep -oE '"growth": *[0-9.]+' <<<"$out" | grep -oE '[0-9.]+$'); do
   checks=$((checks + 1))
   [ "${growth%.*}" -lt 6 ] || complain "$last" 'growth below 6' "$growth"
+done
+# Each shape that is measured is explained.
+for shape in $("$bellwire" bench schedule --nodes 2 --repeats 1 | awk 'NR > 1 { print $1 }'); do
+  checks=$((checks + 1))
+  sed 's/\\-/-/g' "$source_dir/docs/man/bellwire-bench.1" | grep -q " $shape (" || complain 'bellwire-bench(1)' "the shape $shape" 'nothing of it'
 done
 check 2 '--nodes 1: at least 2' bench schedule --nodes 1
 [ -z "$out" ] || complain "$last" 'no table' "$out"

@@ -68,6 +68,17 @@ for name in host:0 null mockdrm+amd:1@gfx1100*2; do
   [ "$(grep -c ', default$' <<<"$out")" = 1 ] || complain "$last, BW_DEV=$name" 'one default' "$out"
 done
 
+# What the texts give as an example of a mock can be opened.
+cd "$source_dir" || exit 1
+examples=$(sed 's/\\-/-/g' README.md CONTRIBUTING.md docs/*.md docs/man/*.1 include/bellwire/*.h iface/*.h hcq/*.[ch] bench/*.[ch] samples/*.c tools/*.[ch] |
+  grep -oP 'mock(kfd|drm)\+amd(:[0-9]+)?@gfx[0-9a-z]+(\*[0-9]+)?(,(cu|vram|bar|xgmi|nodes|seed|jitter)=[0-9]+[KMG]?)*' | sort -u)
+cd - >/dev/null || exit 1
+[ "$(wc -l <<<"$examples")" -gt 4 ] || complain 'examples of mocks in the texts' 'some' "$examples"
+for name in $examples; do
+  BW_DEV=$name check 0 '' devices
+  says "^${name%%+*}.amd.*, default"
+done
+
 digits=$source_dir/samples/digits/digits.onnx
 for name in tpu 'amd:' mockkfd+amd mockkfd+amd@gfx999 mockkfd+amd@gfx9999 mockkfd+amd@gfx942 \
   mockkfd+amd@gfx1201 'mockkfd+amd@gfx942*8' mockkfd+amd:2@gfx1100*2 mockkfd+amd@gfx1100,cu=none kgsl+qcom; do

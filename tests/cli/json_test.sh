@@ -79,7 +79,7 @@ has devices results size_bytes count type redop root out_of_place in_place matri
 says '"redop": *"max"'
 check 0 '' bench schedule --nodes 100 --repeats 1 --json
 document bench
-has shape devices calls add_ns_per_call schedule_ns_per_call link_ns_per_call growth
+has shape devices calls schedule_seconds link_seconds add_ns_per_call schedule_ns_per_call link_ns_per_call growth
 check 0 '' bench gemm -b 32 -e 32 --repeats 1 --json
 document bench
 has device dtype m n k gflops
