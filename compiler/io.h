@@ -8,10 +8,13 @@
 
 /* A TensorProto, SequenceProto or OptionalProto (`kind`: BW_VALUE_ARRAY or BW_VALUE_STRINGS,
  * BW_VALUE_SEQUENCE, BW_VALUE_NONE), as the ONNX tests keep them: 0 or what bw_model_load gives. The value is
- * the caller's (bw_value_free). */
-int bw_pb_parse(const uint8_t *data, uint64_t size_bytes, enum bw_value_kind kind, struct bw_value *value,
-                struct bw_err *err);
+ * the caller's (bw_value_free); `name`, that of the file, stands in errors. */
+int bw_pb_parse(const char *name, const uint8_t *data, uint64_t size_bytes, enum bw_value_kind kind,
+                struct bw_value *value, struct bw_err *err);
 int bw_pb_read(const char *path, enum bw_value_kind kind, struct bw_value *value, struct bw_err *err);
+
+/* Puts the file in front of what was found in it: of a long path its end, so that the finding stays whole. */
+void bw_file_err_name(const char *path, struct bw_err *err);
 
 /* Opens for reading, without ever waiting; the caller closes *fd. *size_bytes: of a regular file, 0 for a
  * pipe. -EISDIR, -EINVAL: neither a regular file nor (where pipes is set) a pipe, and what it is instead;

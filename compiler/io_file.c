@@ -16,6 +16,23 @@ enum {
     CHUNK_BYTES = 1 << 16, /* what a pipe holds */
 };
 
+void bw_file_err_name(const char *path, struct bw_err *err)
+{
+    enum { PATH_LENGTH_MIN = 24, PATH_LENGTH_MAX = 80 };
+    static const char more[] = "...", colon[] = ": ";
+    if (!err)
+        return;
+    size_t taken = strlen(err->what) + sizeof more + sizeof colon - 1, most = PATH_LENGTH_MIN;
+    if (taken + PATH_LENGTH_MIN < sizeof err->what)
+        most = sizeof err->what - taken;
+    if (most > PATH_LENGTH_MAX)
+        most = PATH_LENGTH_MAX;
+    size_t length = strlen(path), cut = length > most ? length - most : 0;
+    while (cut && ((unsigned char)path[cut] & 0xc0) == 0x80) /* not within a character */
+        cut++;
+    bw_err_prefix(err, "%s%s%s", cut ? more : "", path + cut, colon);
+}
+
 static const char *kind_name(mode_t mode)
 {
     return S_ISREG(mode)    ? "a regular file"

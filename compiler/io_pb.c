@@ -120,13 +120,16 @@ static int read_container(struct reader *r, struct bw_bytes message, bool sequen
     return rc;
 }
 
-int bw_pb_parse(const uint8_t *data, uint64_t size_bytes, enum bw_value_kind kind, struct bw_value *value,
-                struct bw_err *err)
+int bw_pb_parse(const char *name, const uint8_t *data, uint64_t size_bytes, enum bw_value_kind kind,
+                struct bw_value *value, struct bw_err *err)
 {
     struct reader r = {.file = {data, size_bytes}, .err = err};
-    if (kind == BW_VALUE_SEQUENCE || kind == BW_VALUE_NONE)
-        return read_container(&r, r.file, kind == BW_VALUE_SEQUENCE, value);
-    return read_tensor(&r, r.file, value);
+    bool container = kind == BW_VALUE_SEQUENCE || kind == BW_VALUE_NONE;
+    int rc = container ? read_container(&r, r.file, kind == BW_VALUE_SEQUENCE, value)
+                       : read_tensor(&r, r.file, value);
+    if (rc)
+        bw_file_err_name(name, err);
+    return rc;
 }
 
 int bw_pb_read(const char *path, enum bw_value_kind kind, struct bw_value *value, struct bw_err *err)
@@ -136,7 +139,7 @@ int bw_pb_read(const char *path, enum bw_value_kind kind, struct bw_value *value
     int rc = bw_file_read(path, FILE_BYTES_MAX, &data, &size_bytes, err);
     if (rc)
         return rc;
-    rc = bw_pb_parse(data, size_bytes, kind, value, err);
+    rc = bw_pb_parse(path, data, size_bytes, kind, value, err);
     free(data);
     return rc;
 }

@@ -62,7 +62,8 @@ static int declare(struct bw_model *model, struct bw_err *err)
     const struct bw_onnx_graph *graph = &model->proto->graph;
     model->inputs = bw_arena_alloc(&model->arena, graph->input_count * sizeof *model->inputs);
     model->outputs = bw_arena_alloc(&model->arena, graph->output_count * sizeof *model->outputs);
-    if (!model->inputs || !model->outputs)
+    model->decided = bw_arena_alloc(&model->arena, graph->input_count * sizeof *model->decided);
+    if (!model->inputs || !model->outputs || !model->decided)
         return bw_fail(err, -ENOMEM, "onnx", "declarations");
     int rc = 0;
     for (uint32_t i = 0; !rc && i < graph->input_count; i++) {
@@ -83,6 +84,7 @@ static int load(struct bw_model *model, struct bw_bytes file, struct bw_model **
     if (!rc)
         rc = declare(model, err);
     if (rc) {
+        bw_model_err_name(model, err);
         bw_model_destroy(model);
         return rc;
     }
@@ -124,12 +126,10 @@ static int map_file(struct bw_model *model, const char *path, struct bw_err *err
     return code;
 }
 
-/* Puts the file in front of what was found in it; of a long path its end, so that the finding stays whole. */
-static void err_name_file(struct bw_err *err, const char *path)
+void bw_model_err_name(const struct bw_model *model, struct bw_err *err)
 {
-    enum { PATH_LENGTH_MAX = 80 };
-    size_t length = strlen(path), cut = length > PATH_LENGTH_MAX ? length - PATH_LENGTH_MAX : 0;
-    bw_err_prefix(err, "%s%s: ", cut ? "..." : "", path + cut);
+    if (err && model->path && !strcmp(err->subsystem, "onnx"))
+        bw_file_err_name(model->path, err);
 }
 
 int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)
@@ -140,7 +140,8 @@ int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)
     int rc = map_file(loaded, path, err);
     const char *slash = strrchr(path, '/');
     loaded->directory = bw_arena_string(&loaded->arena, slash ? path : ".");
-    if (!rc && !loaded->directory)
+    loaded->path = bw_arena_string(&loaded->arena, path);
+    if (!rc && (!loaded->directory || !loaded->path))
         rc = bw_fail(err, -ENOMEM, "onnx", "model");
     if (rc) {
         bw_model_destroy(loaded);
@@ -149,10 +150,7 @@ int bw_model_load(const char *path, struct bw_model **model, struct bw_err *err)
     if (slash)
         loaded->directory[slash == path ? 1 : slash - path] = 0;
     const struct bw_onnx_mapping *file = &loaded->mappings.data[0];
-    rc = load(loaded, (struct bw_bytes){file->address, file->size_bytes}, model, err);
-    if (rc)
-        err_name_file(err, path);
-    return rc;
+    return load(loaded, (struct bw_bytes){file->address, file->size_bytes}, model, err);
 }
 
 int bw_model_load_bytes(const void *data, uint64_t size_bytes, struct bw_model **model, struct bw_err *err)
@@ -244,6 +242,12 @@ void bw_model_input(const struct bw_model *model, uint32_t index, struct bw_mode
 {
     assert(index < model->input_count);
     describe(model, &model->inputs[index], value);
+}
+
+bool bw_model_input_decided(const struct bw_model *model, uint32_t index)
+{
+    assert(index < model->input_count);
+    return model->decided[index];
 }
 
 void bw_model_output(const struct bw_model *model, uint32_t index, struct bw_model_value *value)

@@ -79,10 +79,11 @@ struct bw_model {
     BW_VEC(struct bw_onnx_mapping)
     mappings; /* fd: place in files, or -1; the model's own file first, if mapped */
     BW_VEC(struct bw_model_file) files;
-    char *directory; /* for external data; NULL when loaded from memory */
+    char *path, *directory; /* the file, and where its external data are; NULL when loaded from memory */
     struct bw_arena arena;
     struct bw_declared *inputs, *outputs;
     uint32_t input_count, output_count;
+    bool *decided; /* by input: see bw_model_input_decided */
     BW_VEC(struct bw_binding) bindings;
     BW_VEC(struct bw_model_entry *) entries;
     struct bw_model_segment segments[BW_MODEL_SEGMENTS_MAX];
@@ -96,6 +97,8 @@ struct bw_model {
 /* bw_onnx_session.tensor_data of a model. */
 int bw_model_tensor_data(void *user, struct bw_onnx_tensor *tensor, const void **data, struct bw_err *err);
 void bw_model_plans_destroy(struct bw_model *model);
+/* Puts the model's file in front of what was found in it: a byte or a node says nothing without. */
+void bw_model_err_name(const struct bw_model *model, struct bw_err *err);
 
 /* model_files.c: takes a mapping over, to the end of the model; what it fails to keep is left mapped. */
 int bw_model_mapping_keep(struct bw_model *model, struct bw_onnx_mapping mapping, struct bw_err *err);

@@ -278,6 +278,8 @@ static int import_run(struct import *import, struct bw_model *model, struct bw_d
                                         .tensor_range = import_tensor_range,
                                         .user = import,
                                         .may_realize = may_realize,
+                                        .decided = model->decided,
+                                        .model_input_count = model->input_count,
                                         .rng = &model->rng};
     int rc = bw_onnx_session_start(session, err);
     import->started = !rc;
@@ -509,9 +511,11 @@ static int entry_run(struct bw_model *model, struct bw_model_entry *entry, const
     bool *taken = calloc((size_t)entry->tensor_count + 1, sizeof *taken);
     struct bw_value *values = calloc((size_t)model->output_count + 1, sizeof *values);
     int rc = data && taken && values ? 0 : bw_fail(err, -ENOMEM, "model", "outputs");
-    for (size_t i = 0; !rc && i < entry->index_check_count; i++)
-        rc = bw_onnx_indexes_within(model->proto, &entry->index_checks[i],
-                                    &inputs[entry->index_checks[i].model_input].array, err);
+    for (size_t i = 0; !rc && i < entry->index_check_count; i++) {
+        uint32_t input = entry->index_checks[i].model_input;
+        rc = bw_onnx_indexes_within(model->proto, &entry->index_checks[i], &inputs[input].array, err);
+        model->decided[input] |= rc != 0;
+    }
     if (!rc && entry->tensor_count)
         rc = entry_compute(model, entry, inputs, data, err);
     bool ignored = false;
@@ -566,12 +570,10 @@ static int run_fresh(struct bw_model *model, struct bw_device *device, const str
     return rc;
 }
 
-int bw_model_run(struct bw_model *model, struct bw_device *device, const struct bw_value *inputs,
-                 struct bw_value *outputs, struct bw_err *err)
+static int run(struct bw_model *model, struct bw_device *device, const struct bw_value *inputs,
+               struct bw_value *outputs, struct bw_err *err)
 {
-    struct bw_err local = {0};
-    if (!err)
-        err = &local; /* messages are read back while importing */
+    memset(model->decided, 0, model->input_count * sizeof *model->decided);
     int rc = inputs_check(model, inputs, err);
     if (rc)
         return rc;
@@ -584,8 +586,22 @@ int bw_model_run(struct bw_model *model, struct bw_device *device, const struct 
         return run_fresh(model, device, inputs, outputs, err);
     double start = seconds_now();
     model->stats.import_seconds = 0;
+    for (uint32_t i = 0; i < model->input_count; i++)
+        model->decided[i] = entry->inputs[i].array.data != NULL;
     rc = entry_run(model, entry, inputs, outputs, err);
     model->stats.run_seconds = seconds_now() - start;
+    return rc;
+}
+
+int bw_model_run(struct bw_model *model, struct bw_device *device, const struct bw_value *inputs,
+                 struct bw_value *outputs, struct bw_err *err)
+{
+    struct bw_err local = {0};
+    if (!err)
+        err = &local; /* messages are read back while importing */
+    int rc = run(model, device, inputs, outputs, err);
+    if (rc)
+        bw_model_err_name(model, err);
     return rc;
 }
 
@@ -607,6 +623,7 @@ int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct
     struct import import;
     if (!err)
         err = &local;
+    memset(model->decided, 0, model->input_count * sizeof *model->decided);
     int rc = inputs_check(model, inputs, err);
     if (rc)
         return rc;
@@ -623,6 +640,7 @@ int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct
     if (!rc)
         rc = bw_tensor_graph_error(import.session.graph, err);
     if (rc) {
+        bw_model_err_name(model, err);
         free(tensors);
     } else {
         *graph = import.session.graph;

@@ -95,15 +95,23 @@ static int import(struct compile *compile)
     if (bw_model_load(run->model_path, &run->model, &err))
         return bw_tool_fail(&err);
     run->values = calloc(bw_model_input_count(run->model) + 1, sizeof *run->values);
-    if (!run->values)
-        return BW_TOOL_FAILED;
+    run->made_up = calloc(bw_model_input_count(run->model) + 1, sizeof *run->made_up);
+    if (!run->values || !run->made_up) {
+        bw_fail(&err, -ENOMEM, "compile", "values");
+        return bw_tool_fail(&err);
+    }
     int status = bw_run_shapes_bind(run);
     if (!status)
         status = bw_run_inputs_make(run);
-    if (!status && bw_model_graph(run->model, run->values, &compile->graph, &compile->outputs,
-                                  &compile->output_count, &err))
-        status = bw_tool_fail(&err);
-    return status;
+    if (status)
+        return status;
+    if (bw_model_graph(run->model, run->values, &compile->graph, &compile->outputs, &compile->output_count,
+                       &err)) {
+        bw_run_made_up_hint(run, &err);
+        return bw_tool_fail(&err);
+    }
+    bw_run_made_up_notice(run);
+    return BW_TOOL_DONE;
 }
 
 /* ---- the summary ---- */
@@ -173,8 +181,9 @@ static void summary_report(const struct compile *compile, const struct summary *
         return;
     }
     cJSON_Delete(document);
-    bw_print(stdout, "%u kernels, %zu launches, for %s\n", summary->job_count,
-             summary->schedule->kernels.count, compile->arch);
+    bw_print(stdout, "%u kernels, %zu launches, for %s%s\n", summary->job_count,
+             summary->schedule->kernels.count, compile->arch,
+             summary->job_count ? "" : ": nothing is left to compute");
 }
 
 /* ---- what was asked for ---- */
@@ -280,6 +289,7 @@ int bw_tool_compile(int argc, char **argv)
     for (uint32_t i = 0; run->values && i < bw_model_input_count(run->model); i++)
         bw_value_free(&run->values[i]);
     free(run->values);
+    free(run->made_up);
     bw_model_destroy(run->model);
     bw_ctx_destroy(run->ctx);
     bw_vec_free(&run->shapes);

@@ -2,7 +2,6 @@
 #include "tools/launch.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,42 +19,6 @@ enum {
 };
 
 static const uint64_t BUFFER_BYTES_MAX = 1ull << 39; /* 512 GiB: above the memory of any GPU */
-
-/* The text behind "TYPE:" as the bits of that type. */
-static bool parse_bits(enum bw_dtype dtype, const char *text, uint64_t *bits)
-{
-    if (bw_dtype_is_float(dtype)) {
-        double number;
-        if (bw_real_take(&text, &number))
-            return false;
-        float single = (float)number;
-        if (dtype == BW_F32 && isinf(single) && !isinf(number))
-            return false;
-        uint16_t half = dtype == BW_BF16 ? bw_bf16_from_f64(number) : bw_f16_from_f64(number);
-        const void *from = dtype == BW_F64   ? (void *)&number
-                           : dtype == BW_F32 ? (void *)&single
-                                             : (void *)&half;
-        memcpy(bits, from, bw_dtype_bytes(dtype));
-        return !*text;
-    }
-    unsigned width = 8 * bw_dtype_bytes(dtype);
-    if (bw_dtype_is_signed(dtype)) {
-        int64_t number = 0;
-        int rc = bw_integer_parse(text, &number);
-        *bits = (uint64_t)number & (width == 64 ? UINT64_MAX : (1ull << width) - 1);
-        return !rc && number >= bw_dtype_int_min(dtype) && number <= bw_dtype_int_max(dtype);
-    }
-    return !bw_number_parse(text, bits) && (width == 64 || *bits >> width == 0);
-}
-
-/* The type whose name is text[0, length), or BW_VOID. */
-static enum bw_dtype dtype_named(const char *text, size_t length)
-{
-    for (enum bw_dtype dtype = BW_BOOL; dtype < BW_DTYPE_COUNT; dtype++)
-        if (strlen(bw_dtype_name(dtype)) == length && !strncmp(bw_dtype_name(dtype), text, length))
-            return dtype;
-    return BW_VOID;
-}
 
 static int value_fail(const char *argument, const char *value, enum bw_dtype dtype)
 {
@@ -76,11 +39,11 @@ static int type_fail(const char *argument)
 
 static int parse_value(struct bw_launch_argument *argument, const char *text, const char *colon)
 {
-    enum bw_dtype dtype = dtype_named(text, (size_t)(colon - text));
+    enum bw_dtype dtype = bw_tool_dtype_named(text, (size_t)(colon - text));
     if (dtype == BW_VOID)
         return type_fail(text);
     argument->value_bytes = bw_dtype_bytes(dtype);
-    if (parse_bits(dtype, colon + 1, &argument->bits))
+    if (bw_tool_element_parse(dtype, colon + 1, &argument->bits))
         return BW_TOOL_DONE;
     return value_fail(text, colon + 1, dtype);
 }
@@ -100,25 +63,19 @@ static int zeros_make(struct bw_launch_argument *argument, enum bw_dtype dtype, 
 /* "1,2,3" */
 static int parse_elements(struct bw_launch_argument *argument, enum bw_dtype dtype, const char *text)
 {
-    uint64_t count = 1, bits = 0;
-    for (const char *at = strchr(text, ','); at; at = strchr(at + 1, ','))
-        count++;
-    int status = zeros_make(argument, dtype, count);
-    for (uint64_t i = 0; i < count && !status; i++, text += strcspn(text, ",") + 1) {
-        char number[64];
-        int length = snprintf(number, sizeof number, "%.*s", (int)strcspn(text, ","), text);
-        if (length >= (int)sizeof number || !parse_bits(dtype, number, &bits))
-            return value_fail(argument->text, number, dtype);
-        memcpy((char *)argument->value.array.data + i * bw_dtype_bytes(dtype), &bits, bw_dtype_bytes(dtype));
-    }
-    return status;
+    char wrong[BW_TOOL_NUMBER_BYTES];
+    int status = bw_tool_elements_parse(dtype, text, &argument->value, wrong);
+    return !status ? BW_TOOL_DONE
+           : status == -ENOMEM
+               ? bw_tool_usage("launch", "--arg %s: more than there is memory", argument->text)
+               : value_fail(argument->text, wrong, dtype);
 }
 
 /* "TYPE[COUNT]" or "TYPE:V,V,...": *taken, or it is none of them. */
 static int parse_typed(struct bw_launch_argument *argument, const char *text, bool *taken)
 {
     size_t length = strcspn(text, ":[");
-    enum bw_dtype dtype = dtype_named(text, length);
+    enum bw_dtype dtype = bw_tool_dtype_named(text, length);
     *taken = dtype != BW_VOID && text[length];
     if (!*taken)
         return BW_TOOL_DONE;

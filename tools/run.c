@@ -22,7 +22,7 @@ void bw_run_bind(struct bw_args *args, bw_run_bindings *bindings)
         return;
     if (!equals || equals == text || !equals[1]) {
         bw_tool_usage(args->tool, "%s '%s': expected NAME=%s, or @0= for the first", args->option, text,
-                      bw_args_is(args, "--shape") ? "1x3x48x48" : "FILE");
+                      bw_args_is(args, "--shape") ? "1x3x48x48" : "FILE or NAME=f32:0.5,1");
         args->failed = true;
         return;
     }
@@ -155,9 +155,10 @@ static int load(struct bw_run *run)
         return bw_tool_fail(&err);
     run->load_seconds = seconds_since(run, begin_ns);
     run->values = calloc(bw_model_input_count(run->model) + 1, sizeof *run->values);
+    run->made_up = calloc(bw_model_input_count(run->model) + 1, sizeof *run->made_up);
     run->outputs = calloc(bw_model_output_count(run->model) + 1, sizeof *run->outputs);
     run->files = calloc(bw_model_output_count(run->model) + 1, sizeof *run->files);
-    if (run->values && run->outputs && run->files)
+    if (run->values && run->made_up && run->outputs && run->files)
         return BW_TOOL_DONE;
     bw_fail(&err, -ENOMEM, "run", "values");
     return bw_tool_fail(&err);
@@ -198,8 +199,11 @@ static int execute(struct bw_run *run)
             run->run_seconds_min = run->run_seconds_last;
     }
     bw_progress_end(progress);
-    if (!rc)
+    if (!rc) {
+        bw_run_made_up_notice(run);
         return BW_TOOL_DONE;
+    }
+    bw_run_made_up_hint(run, &err);
     int status = bw_tool_fail(&err);
     /* No code is made for a device that executes nothing: none to run on. */
     return rc == -ENOTSUP && !strcmp(err.subsystem, "llvm") ? BW_TOOL_NO_DEVICE : status;
@@ -214,6 +218,7 @@ static void finish(struct bw_run *run)
     for (uint32_t i = 0; run->files && i < bw_model_output_count(run->model); i++)
         free(run->files[i]);
     free(run->values);
+    free(run->made_up);
     free(run->outputs);
     free(run->files);
     bw_model_destroy(run->model);

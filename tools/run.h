@@ -38,6 +38,7 @@ struct bw_run {
     struct bw_device *device; /* NULL: the evaluator */
     struct bw_model *model;
     struct bw_value *values;  /* inputs */
+    bool *made_up;            /* by input: its values are */
     struct bw_value *outputs; /* of the last run */
     char **files;             /* where outputs were written; entries may be NULL */
     double load_seconds, run_seconds_min, run_seconds_last;
@@ -58,6 +59,19 @@ bool bw_run_names(const struct bw_run_binding *binding, const char *name, uint32
 int bw_run_shapes_bind(struct bw_run *run);
 /* Reads what is given, makes the rest up. */
 int bw_run_inputs_make(struct bw_run *run);
+
+/* What an option gives for a value: TYPE:V,V,... or a file. Prints what is wrong and returns a bw_tool_exit
+ * code. */
+int bw_run_value_read(const struct bw_run *run, const char *option, const struct bw_run_binding *binding,
+                      const struct bw_model_value *declared, struct bw_value *value);
+/* Whether it is typed. */
+bool bw_run_is_typed(const struct bw_run_binding *binding);
+
+/* run_made_up.c: inputs whose values were made up, and that decided what is computed. After bw_model_run or
+ * bw_model_graph: a line on standard error that names them, if there are any; or, where that failed, the same
+ * in the hint. */
+void bw_run_made_up_notice(const struct bw_run *run);
+void bw_run_made_up_hint(const struct bw_run *run, struct bw_err *err);
 
 /* run_picture.c: a .png as the input `declared`; path stands in errors. -EINVAL: the input is no picture. */
 int bw_run_picture_parse(const char *path, const uint8_t *data, uint64_t size_bytes,

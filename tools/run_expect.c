@@ -171,7 +171,7 @@ int bw_run_expect_check(const struct bw_run *run)
         for (size_t j = 0; j < k; j++)
             if (bw_run_names(&run->expects.data[j], declared.name, i))
                 return bw_tool_usage("run", "--expect %s: given twice", declared.name);
-        if (access(binding->text, R_OK)) {
+        if (!bw_run_is_typed(binding) && access(binding->text, R_OK)) {
             bw_fail(&err, -errno, "file", "%s", binding->text);
             bw_err_hint(&err, "%s", strerrordesc_np(-err.code));
             return bw_tool_fail(&err);
@@ -182,14 +182,19 @@ int bw_run_expect_check(const struct bw_run *run)
 
 static int expect_one(struct bw_run *run, const struct bw_run_binding *binding)
 {
-    struct bw_err err = {0};
     struct bw_model_value declared;
     uint32_t i = output_find(run, binding, &declared);
     struct bw_value expected = {0};
+    const struct bw_array *observed = &run->outputs[i].array;
     declared.kind = run->outputs[i].kind; /* what a .pb holds */
-    if (bw_run_file_read(binding->text, &declared, &run->picture, &expected, &err))
-        return bw_tool_fail(&err);
-    enum bw_dtype dtype = run->outputs[i].array.dtype;
+    declared.has_shape = true;            /* what a typed list is */
+    declared.rank = observed->rank;
+    for (uint32_t axis = 0; axis < observed->rank; axis++)
+        declared.dims[axis].size = observed->dims[axis];
+    int status = bw_run_value_read(run, "--expect", binding, &declared, &expected);
+    if (status)
+        return status;
+    enum bw_dtype dtype = observed->dtype;
     if (expected.array.dtype == bw_dtype_carrier(dtype)) /* a .npy has bytes for storage types */
         expected.array.dtype = dtype;
     run->expected++;

@@ -122,11 +122,93 @@ int bw_run_file_read(const char *path, const struct bw_model_value *declared,
     else if (starts_with(data, size_bytes, "\x93NUMPY") || ends_with(path, ".npy"))
         rc = bw_npy_parse(path, data, size_bytes, value, err);
     else if (size_bytes && (ends_with(path, ".pb") || ends_with(path, ".onnx")))
-        rc = bw_pb_parse(data, size_bytes, declared->kind, value, err);
+        rc = bw_pb_parse(path, data, size_bytes, declared->kind, value, err);
     else
         rc = bw_fail(err, -EINVAL, "file", "%s is no .npy, .pb or .png", path);
     free(data);
     return rc;
+}
+
+/* ---- typed values ---- */
+
+bool bw_run_is_typed(const struct bw_run_binding *binding)
+{
+    size_t length = strcspn(binding->text, ":");
+    return binding->text[length] && bw_tool_dtype_named(binding->text, length) != BW_VOID;
+}
+
+/* What was typed as a list, in the shape that is declared, if it can have that. */
+static void typed_shape(const struct bw_model_value *declared, struct bw_array *array)
+{
+    int64_t count = array->dims[0], known = 1;
+    uint32_t free_axes = 0, free_axis = 0;
+    for (uint32_t i = 0; i < declared->rank; i++) {
+        if (declared->dims[i].size < 0) {
+            free_axis = i;
+            free_axes++;
+        } else if (__builtin_mul_overflow(known, declared->dims[i].size, &known)) {
+            return;
+        }
+    }
+    if (!declared->has_shape && count == 1)
+        array->rank = 0;
+    if (!declared->has_shape || free_axes > 1 || !known || count % known || (!free_axes && count != known))
+        return;
+    array->rank = declared->rank;
+    for (uint32_t i = 0; i < declared->rank; i++)
+        array->dims[i] = declared->dims[i].size;
+    if (free_axes)
+        array->dims[free_axis] = count / known;
+}
+
+static int typed_read(const struct bw_run *run, const char *option, const struct bw_run_binding *binding,
+                      const struct bw_model_value *declared, struct bw_value *value)
+{
+    size_t length = strcspn(binding->text, ":");
+    enum bw_dtype dtype = bw_tool_dtype_named(binding->text, length);
+    char wrong[BW_TOOL_NUMBER_BYTES];
+    int rc = bw_tool_elements_parse(dtype, binding->text + length + 1, value, wrong);
+    if (rc)
+        return rc == -ENOMEM
+                   ? bw_tool_usage(run->tool, "%s %s: more than there is memory", option, binding->name)
+                   : bw_tool_usage(run->tool, "%s %s: '%s' is not of type %s%s", option, binding->name, wrong,
+                                   bw_dtype_name(dtype), dtype == BW_BOOL ? ", which is 0 or 1" : "");
+    typed_shape(declared, &value->array);
+    return BW_TOOL_DONE;
+}
+
+/* No such file: it may be that a value was meant. */
+static void typed_hint(const char *option, const struct bw_run_binding *binding,
+                       const struct bw_model_value *declared, struct bw_err *err)
+{
+    const char *at = binding->text;
+    double number;
+    int name_bytes = (int)binding->name_bytes;
+    if (err->code != -ENOENT)
+        return;
+    if (!bw_real_take(&at, &number) && (!*at || *at == ','))
+        bw_err_hint(err, "no such file; a value is typed behind its type: %s %.*s=%s:%s", option, name_bytes,
+                    binding->name,
+                    bw_dtype_name(declared->dtype ? bw_dtype_carrier(declared->dtype) : BW_F32),
+                    binding->text);
+    else if (strchr(binding->text, ':') && !strchr(binding->text, '/'))
+        bw_err_hint(
+            err,
+            "no such file; a value is typed behind its type, one of bool, i8, u8, .., f16, bf16, f32, "
+            "f64: %s %.*s=i64:1",
+            option, name_bytes, binding->name);
+}
+
+int bw_run_value_read(const struct bw_run *run, const char *option, const struct bw_run_binding *binding,
+                      const struct bw_model_value *declared, struct bw_value *value)
+{
+    struct bw_err err = {0};
+    if (bw_run_is_typed(binding))
+        return typed_read(run, option, binding, declared, value);
+    if (!bw_run_file_read(binding->text, declared, &run->picture, value, &err))
+        return BW_TOOL_DONE;
+    typed_hint(option, binding, declared, &err);
+    return bw_tool_fail(&err);
 }
 
 /* Free dimensions with a name get the size that the file has, for the other inputs that share it. */
@@ -159,8 +241,9 @@ static int files_read(struct bw_run *run)
         }
         if (run->values[i].kind != BW_VALUE_NONE)
             return bw_tool_usage(run->tool, "--input %s: given twice", declared.name);
-        if (bw_run_file_read(binding->text, &declared, &run->picture, &run->values[i], &err))
-            return bw_tool_fail(&err);
+        int status = bw_run_value_read(run, "--input", binding, &declared, &run->values[i]);
+        if (status)
+            return status;
         symbols_learn(run, &declared, &run->values[i]);
     }
     return BW_TOOL_DONE;
@@ -243,6 +326,7 @@ static int value_make(struct bw_run *run, uint32_t index, const struct bw_model_
     for (uint64_t i = 0; i < elements; i++)
         element_make(&array, (int64_t)i, &rng);
     run->values[index] = (struct bw_value){.kind = BW_VALUE_ARRAY, .array = array};
+    run->made_up[index] = true;
     return BW_TOOL_DONE;
 }
 

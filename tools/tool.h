@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <bellwire/ctx.h>
+#include <bellwire/dtype.h>
 #include <bellwire/err.h>
 
 struct cJSON;
@@ -98,11 +99,21 @@ void bw_tool_print_json(struct cJSON *document);
 int bw_tool_read_file(const char *path, uint64_t bytes_max, void **data, uint64_t *size_bytes,
                       struct bw_err *err);
 
+/* typed.c: numbers typed by hand, the same wherever they are taken. The type of that name, which is
+ * text[0, length), of those that tensors are computed in; else BW_VOID. */
+enum bw_dtype bw_tool_dtype_named(const char *text, size_t length);
+/* A number as the bits of that type; false: it is none, or not within the type. */
+bool bw_tool_element_parse(enum bw_dtype dtype, const char *text, uint64_t *bits);
+/* "1,2,3" as an array of rank 1 (bw_value_free). -EINVAL, with the one that is no such number; -ENOMEM. */
+enum { BW_TOOL_NUMBER_BYTES = 64 };
+struct bw_value;
+int bw_tool_elements_parse(enum bw_dtype dtype, const char *text, struct bw_value *value,
+                           char wrong[BW_TOOL_NUMBER_BYTES]);
+
 /* value.c: "f32[1,3,48,192]", "strings[2]", "sequence of 3", "none". */
 struct bw_tool_type {
     char text[160];
 };
-struct bw_value;
 struct bw_array;
 struct bw_tool_type bw_tool_type(const struct bw_value *value);
 /* Element number i as a double; of 64-bit integers what a double keeps. */

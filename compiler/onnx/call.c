@@ -352,6 +352,14 @@ int bw_onnx_realize(struct bw_onnx_call *c, uint32_t input)
     return c->rc;
 }
 
+int bw_onnx_realize_count(struct bw_onnx_call *c, uint32_t input)
+{
+    int rc = bw_onnx_realize(c, input);
+    if (!rc)
+        bw_onnx_value_decided(c->session, c->inputs[input]);
+    return rc;
+}
+
 int bw_onnx_decide_int(struct bw_onnx_call *c, struct bw_onnx_value *value, int64_t *result)
 {
     if (c->rc)

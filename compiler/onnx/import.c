@@ -30,19 +30,23 @@ static bool node_is_used(const struct bw_onnx_graph *graph, const struct bw_onnx
     return false;
 }
 
-/* An error without the node's name gets it; the text of the cause stays. */
+/* An error without the node's name gets it; the text of the cause stays, and its hint. */
 static int report(struct bw_onnx_call *c, int rc)
 {
     struct bw_err *err = c->session->err;
     if (!rc || c->session->reported)
         return rc;
-    char what[160] = "failed";
+    char what[160] = "failed", hint[sizeof err->hint] = "";
     if (err && err->what[0]) {
         memcpy(what, err->what, sizeof what - 1);
         what[sizeof what - 1] = 0;
+        memcpy(hint, err->hint, sizeof hint);
     }
     c->rc = 0;
-    return bw_onnx_fail(c, rc, "%s", what);
+    rc = bw_onnx_fail(c, rc, "%s", what);
+    if (hint[0])
+        bw_err_hint(err, "%s", hint);
+    return rc;
 }
 
 static int run_nodes(struct bw_onnx_session *session, struct bw_onnx_scope *scope);

@@ -54,6 +54,7 @@ struct bw_onnx_session_input {
     struct bw_onnx_value *value;
     const void *data;
     uint32_t model_input; /* UINT32_MAX: realised during the import */
+    const bool *sources;  /* of such a one: by model input, what it was computed from; NULL: not known */
     bool specialized;
 };
 
@@ -102,6 +103,9 @@ struct bw_onnx_session {
     struct bw_buffer *(*tensor_range)(void *user, const void *data, uint64_t size_bytes);
     void *user;
     bool may_realize; /* else -ENOTSUP names the node that would have to */
+    /* By model input, the caller's: set where its values decided what is computed, or were refused. */
+    bool *decided;
+    uint32_t model_input_count;
     struct bw_arena arena;
     BW_VEC(void *) owned; /* host data, freed with the session */
     BW_VEC(struct bw_onnx_session_input) inputs;
@@ -151,6 +155,9 @@ struct bw_onnx_value *bw_onnx_value_strings(struct bw_onnx_session *session, uin
 struct bw_onnx_value *bw_onnx_value_proto(struct bw_onnx_session *session, struct bw_onnx_tensor *tensor);
 /* The value's elements, for a decision (specialises). */
 int bw_onnx_value_decide(struct bw_onnx_session *session, struct bw_onnx_value *value);
+/* Notes that the elements of this value, which are known, decided something: for the inputs that it is made
+ * from. */
+void bw_onnx_value_decided(struct bw_onnx_session *session, const struct bw_onnx_value *value);
 /* The value's elements, as data: *dynamic is set when they change from run to run. */
 int bw_onnx_value_realize(struct bw_onnx_session *session, struct bw_onnx_value *value, bool *dynamic);
 /* Folds the tensor of a value that depends on no input, unless that takes long. */
@@ -288,6 +295,8 @@ struct bw_onnx_ints bw_onnx_list_in(struct bw_onnx_call *c, uint32_t input);
 struct bw_onnx_ints bw_onnx_ints_either(struct bw_onnx_call *c, uint32_t input, const char *name);
 /* Values of an input as data: host pointer in inputs[input]->host, its dtype and dims beside it. */
 int bw_onnx_realize(struct bw_onnx_call *c, uint32_t input);
+/* The same where they decide how many elements the output has. */
+int bw_onnx_realize_count(struct bw_onnx_call *c, uint32_t input);
 /* A decision on one element: condition, count. */
 int bw_onnx_decide_int(struct bw_onnx_call *c, struct bw_onnx_value *value, int64_t *result);
 

@@ -37,6 +37,8 @@ int bw_onnx_check_indexes(struct bw_onnx_call *c, uint32_t input, const struct b
         array.dims[i] = value->dims[i];
     c->rc = bw_onnx_indexes_within(c->session->proto, &check, &array, c->session->err);
     c->session->reported |= c->rc != 0;
+    if (c->rc)
+        bw_onnx_value_decided(c->session, value);
     if (c->rc || value->fixed || !value->input)
         return c->rc;
     check.model_input = c->session->inputs.data[value->input - 1].model_input;

@@ -16,7 +16,7 @@ static int no_memory(struct bw_onnx_call *c)
 /* Positions of what is not zero, in row-major order: [rank, count] */
 static int nonzero(struct bw_onnx_call *c)
 {
-    if (bw_onnx_realize(c, 0))
+    if (bw_onnx_realize_count(c, 0))
         return c->rc;
     const struct bw_onnx_value *x = c->inputs[0];
     int64_t count = 0, rank = x->rank, at = 0;
@@ -45,7 +45,7 @@ static int compress(struct bw_onnx_call *c)
     if (flat)
         x = bw_tensor_reshape(c->g, x, 1, whole);
     uint32_t axis = bw_onnx_axis(c, bw_onnx_int(c, "axis", 0), bw_tensor_rank(c->g, x));
-    if (bw_onnx_realize(c, 1))
+    if (bw_onnx_realize_count(c, 1))
         return c->rc;
     const struct bw_onnx_value *condition = c->inputs[1];
     int64_t size = bw_tensor_dims(c->g, x)[axis], length = condition->elements, count = 0;
@@ -164,7 +164,7 @@ static int unique_out(struct bw_onnx_call *c, const struct unique *u, const stru
 static int unique(struct bw_onnx_call *c)
 {
     bool flat = !bw_onnx_attribute(c, "axis", BW_ONNX_ATTR_INT), sorted = bw_onnx_int(c, "sorted", 1);
-    if (bw_onnx_realize(c, 0))
+    if (bw_onnx_realize_count(c, 0))
         return c->rc;
     if (c->inputs[0]->kind != BW_VALUE_ARRAY)
         return bw_onnx_fail(c, -ENOTSUP, "strings");
@@ -286,14 +286,14 @@ static void suppress(struct suppression *s, int64_t batch, int64_t class)
 
 static double number_in(struct bw_onnx_call *c, uint32_t input, double absent)
 {
-    if (!bw_onnx_has(c, input) || bw_onnx_realize(c, input) || c->inputs[input]->elements < 1)
+    if (!bw_onnx_has(c, input) || bw_onnx_realize_count(c, input) || c->inputs[input]->elements < 1)
         return absent;
     return bw_onnx_host_double(c->inputs[input]->dtype, c->inputs[input]->host, 0);
 }
 
 static int non_max_suppression(struct bw_onnx_call *c)
 {
-    if (bw_onnx_realize(c, 0) || bw_onnx_realize(c, 1))
+    if (bw_onnx_realize_count(c, 0) || bw_onnx_realize_count(c, 1))
         return c->rc;
     struct suppression s = {
         .boxes = c->inputs[0], .scores = c->inputs[1], .centered = bw_onnx_int(c, "center_point_box", 0)};

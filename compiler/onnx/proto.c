@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bellwire/text.h>
+
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
@@ -17,10 +19,15 @@ static const uint64_t STRUCTURE_BYTES_BASE = 1 << 20;
 
 struct bw_onnx_text bw_onnx_text(struct bw_bytes bytes)
 {
+    static const char more[] = "...";
     struct bw_onnx_text text = {{0}};
-    uint64_t length = bytes.size_bytes < sizeof text.text - 1 ? bytes.size_bytes : sizeof text.text - 1;
-    for (uint64_t i = 0; i < length; i++) /* a hostile name must not reach a terminal as control codes */
-        text.text[i] = bytes.data[i] >= ' ' && bytes.data[i] != 0x7f ? (char)bytes.data[i] : '?';
+    if (!bytes.size_bytes || bw_text_escape((const char *)bytes.data, bytes.size_bytes, text.text,
+                                            sizeof text.text) < sizeof text.text)
+        return text;
+    /* Too long: as much as fits before the dots. */
+    bw_text_escape((const char *)bytes.data, bytes.size_bytes, text.text,
+                   sizeof text.text - (sizeof more - 1));
+    strcat(text.text, more);
     return text;
 }
 

@@ -206,7 +206,7 @@ void bw_onnx_free(struct bw_onnx_model *model);
 int bw_onnx_parse_tensor(struct bw_bytes file, struct bw_bytes message, struct bw_onnx_tensor *tensor,
                          struct bw_err *err);
 
-/* The text of a symbol, cut to 63 characters, for errors. */
+/* The text of a symbol for errors: escaped (bw_text_escape), of a long one the beginning and "...". */
 struct bw_onnx_text bw_onnx_text(struct bw_bytes bytes);
 bool bw_onnx_equals(struct bw_bytes bytes, const char *text);
 bool bw_onnx_same(struct bw_bytes a, struct bw_bytes b);

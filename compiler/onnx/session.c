@@ -103,6 +103,49 @@ static int own(struct bw_onnx_session *session, void *data)
     return bw_fail(session->err, -ENOMEM, "onnx", "host data");
 }
 
+/* ---- what was decided by which input ---- */
+
+/* Marks the model inputs that an input of the session stands for, or was computed from. */
+static void sources_mark(const struct bw_onnx_session *session, uint32_t index, bool *marks)
+{
+    const struct bw_onnx_session_input *input = &session->inputs.data[index];
+    if (input->model_input != UINT32_MAX)
+        marks[input->model_input] = true;
+    for (uint32_t i = 0; input->sources && i < session->model_input_count; i++)
+        marks[i] |= input->sources[i];
+}
+
+/* By model input: which of them a tensor is computed from. In the session's memory; NULL: none to be had. */
+static const bool *sources_of(struct bw_onnx_session *session, bw_tensor tensor)
+{
+    const struct bw_ir *ir = session->graph->ir;
+    bool *marks = bw_arena_alloc(&session->arena, session->model_input_count * sizeof *marks);
+    BW_VEC(bw_node) stack = {0};
+    struct bw_map seen = {0};
+    int rc = marks ? bw_vec_push(&stack, tensor.id) : -ENOMEM;
+    while (!rc && stack.count) {
+        bw_node node = stack.data[--stack.count];
+        uint64_t ignored;
+        if (!bw_tensor_depends_on_input(session->graph, node) || bw_map_get(&seen, node, &ignored))
+            continue;
+        rc = bw_map_set(&seen, node, 1);
+        if (bw_ir_op(ir, node) == BW_OP_BUFFER)
+            sources_mark(session, session->graph->buffers.data[bw_ir_buffer_number(ir, node)].input_index,
+                         marks);
+        for (uint32_t s = 0; !rc && s < bw_ir_source_count(ir, node); s++)
+            rc = bw_vec_push(&stack, bw_ir_source(ir, node, s));
+    }
+    bw_vec_free(&stack);
+    bw_map_free(&seen);
+    return rc ? NULL : marks; /* it costs a hint, and nothing else */
+}
+
+void bw_onnx_value_decided(struct bw_onnx_session *session, const struct bw_onnx_value *value)
+{
+    if (value->input)
+        sources_mark(session, value->input - 1, session->decided);
+}
+
 /* An array that is known now and differs from run to run is one more input of what follows. */
 static int value_becomes_input(struct bw_onnx_session *session, struct bw_onnx_value *value,
                                uint32_t model_input)
@@ -292,7 +335,10 @@ static int realized(struct bw_onnx_session *session, struct wanted *list, void *
             continue;
         }
         first[place - 1] = value;
+        const bool *sources = sources_of(session, value->tensor);
         rc = value_becomes_input(session, value, UINT32_MAX);
+        if (!rc)
+            session->inputs.data[session->inputs.count - 1].sources = sources;
     }
     free(first);
     return rc;
@@ -307,8 +353,12 @@ int bw_onnx_session_realize(struct bw_onnx_session *session, struct bw_onnx_valu
         rc = want(session, &list, values[i], true);
     if (!rc && list.tensors.count)
         rc = want_live(session, &list);
-    if (!rc && list.tensors.count && !session->may_realize)
+    if (!rc && list.tensors.count && !session->may_realize) {
         rc = bw_fail(session->err, -ENOTSUP, "onnx", "values are needed that only a run can give");
+        bw_err_hint(session->err,
+                    "a run computes such values and goes on from there, in pieces; this is no one "
+                    "piece that could be shown");
+    }
     if (!rc && list.tensors.count) {
         void **data = calloc(list.tensors.count, sizeof *data);
         rc = data ? session->run(session, list.tensors.data, (uint32_t)list.tensors.count, data, session->err)
@@ -426,6 +476,7 @@ static void specialize(struct bw_onnx_session *session, uint32_t index)
 {
     struct bw_onnx_session_input *input = &session->inputs.data[index];
     input->specialized = true;
+    sources_mark(session, index, session->decided);
     input->value->fixed = true;
     input->value->tensor = (bw_tensor){0}; /* a constant from now on */
 }
@@ -462,12 +513,18 @@ int bw_onnx_value_decide(struct bw_onnx_session *session, struct bw_onnx_value *
         if (!value->fixed && model_input && value->elements <= BW_ONNX_SPECIALIZE_ELEMENTS_MAX)
             specialize(session, value->input - 1);
         session->dynamic |= !value->fixed;
+        bw_onnx_value_decided(session, value);
         return 0;
     }
     if (bw_tensor_is_constant(session->graph, value->tensor))
         return evaluate_decision(session, value, NULL, 0);
     rc = decide_by_inputs(session, value, &done);
-    return rc || done ? rc : bw_onnx_session_realize(session, &value, 1);
+    if (rc || done)
+        return rc;
+    rc = bw_onnx_session_realize(session, &value, 1);
+    if (!rc)
+        bw_onnx_value_decided(session, value);
+    return rc;
 }
 
 int bw_onnx_value_realize(struct bw_onnx_session *session, struct bw_onnx_value *value, bool *dynamic)

@@ -117,6 +117,11 @@ int bw_model_run(struct bw_model *model, struct bw_device *device, const struct 
 int bw_model_graph(struct bw_model *model, const struct bw_value *inputs, struct bw_tensor_graph **graph,
                    bw_tensor **outputs, uint32_t *output_count, struct bw_err *err);
 
+/* Whether the values of this input decided what the last bw_model_run or bw_model_graph computes (a shape, a
+ * branch, how often a loop goes round), so that with others it may be another computation, or were refused
+ * (an index out of range). Also after a failure, whose cause they may be. */
+bool bw_model_input_decided(const struct bw_model *model, uint32_t index);
+
 struct bw_model_stats {
     uint64_t runs, imports, plans;      /* since the model was loaded; plans: compiled for a device */
     uint64_t nodes;                     /* ONNX nodes of the last import */

@@ -32,4 +32,18 @@ check 2 "is free" compile "$source_dir/tests/cli/models/relu.onnx" --arch gfx110
 check 0 '' compile "$source_dir/tests/cli/models/relu.onnx" --arch gfx1100 --shape x=2x3
 check 1 'ENOENT' compile none.onnx --arch gfx1100
 check 1 'Frobnicate' compile "$source_dir/tests/cli/models/unknown_op.onnx" --arch gfx1100
+
+# What a model becomes may depend on values: those that were made up are named, those that a run computes refused.
+models=$source_dir/tests/cli/models
+for dump in '' '--dump graph' '--json'; do
+  check 0 'depends on the values of .flag., which were made up: --input flag=bool:VALUE gives them$' compile "$models/branch.onnx" --arch gfx1100 $dump
+done
+check 0 '' compile "$models/branch.onnx" --arch gfx1100 --input flag=bool:1
+says '^1 kernels, 1 launches, for gfx1100$'
+check 0 '' compile "$models/branch.onnx" --arch gfx1100 --input flag=bool:0
+says '^0 kernels, 0 launches, for gfx1100: nothing is left to compute$'
+check 1 'RESHAPE.*the values of .s., which decide here, were made up' compile "$models/reshape.onnx" --arch host
+check 0 '' compile "$models/reshape.onnx" --arch host --input s=i64:2,3 --dump graph
+check 1 "node 'nonzero' .*only a run can give.* in pieces" compile "$models/pieces.onnx" --arch host
+check 2 "'x' is not of type bool" compile "$models/branch.onnx" --arch host --input flag=bool:x
 finish

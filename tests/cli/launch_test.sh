@@ -54,6 +54,7 @@ run 1 'argument 0' store_item --arg i32:5
 check 2 'several kernels.*--kernel says which.*it has: endless' launch "$work/k.o" --grid 1 --block 64 --arg buf:64
 run 2 '--arg buf: expected buf:64K' store_item --arg buf:
 run 2 "'true' is not of type bool, which is 0 or 1" store_item --arg bool:true
+run 2 "'2' is not of type bool, which is 0 or 1" store_item --arg bool:2
 for option in '--output -' '--output='; do
   run 2 'names no file' store_item --arg buf:64 $option
 done

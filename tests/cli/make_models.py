@@ -18,9 +18,13 @@ def field(number, payload):  # onnx.proto3, field numbers from there
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
-def node(op, inputs, outputs, name=""):
+def node(op, inputs, outputs, name="", attributes=b""):
     return field(1, b"".join(field(1, i) for i in inputs) + b"".join(field(2, o) for o in outputs) + field(3, name or op.lower()) +
-                 field(4, op))
+                 field(4, op) + attributes)
+
+
+def branch(name, *parts):  # a graph as an attribute
+    return field(5, field(1, name) + field(6, b"".join(parts) + field(2, name)) + field(20, 5))
 
 
 def value(number, name, dims, dtype=1):
@@ -32,8 +36,8 @@ def floats(name, dims, values):
     return field(5, b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name) + field(9, struct.pack(f"<{len(values)}f", *values)))
 
 
-def longs(name, values):
-    return field(5, field(1, len(values)) + field(2, 7) + field(8, name) + field(9, struct.pack(f"<{len(values)}q", *values)))
+def longs(name, values, scalar=False):
+    return field(5, (b"" if scalar else field(1, len(values))) + field(2, 7) + field(8, name) + field(9, struct.pack(f"<{len(values)}q", *values)))
 
 
 def external(name, dims, location):
@@ -59,6 +63,16 @@ MODELS = {
     # how many elements there are is known once the square was computed: two pieces
     "pieces": model(node("Mul", ["x", "x"], ["t"]), node("NonZero", ["t"], ["n"]), node("Add", ["n", "n"], ["y"]), value(11, "x", [4]),
                     value(12, "y", [1, "count"], 7)),
+    # y = flag ? x + x : x
+    "branch": model(node("If", ["flag"], ["y"], "choice", branch("then_branch", node("Add", ["x", "x"], ["t"]), value(12, "t", [4])) +
+                         branch("else_branch", node("Identity", ["x"], ["e"]), value(12, "e", [4]))),
+                    value(11, "x", [4]), value(11, "flag", [], 9), value(12, "y", [4])),
+    # y = x in the shape s; of the rows of w those that i names
+    "reshape": model(node("Reshape", ["x", "s"], ["y"]), value(11, "x", [6]), value(11, "s", [2], 7), value(12, "y", ["a", "b"])),
+    "rows": model(node("Gather", ["w", "i"], ["y"], "g"), floats("w", [2, 2], [1, 2, 3, 4]), value(11, "i", [4], 7), value(12, "y", [4, 2])),
+    # from 2^53 + 1 to 2^53 + 4, which a double does not hold
+    "range": model(node("Range", ["a", "b", "c"], ["y"]), longs("a", [2**53 + 1], True), longs("b", [2**53 + 4], True), longs("c", [1], True),
+                   value(12, "y", [3], 7)),
     # one file name for both
     "same_names": model(node("Relu", ["x"], ["part/one"]), node("Neg", ["x"], ["part_one"]), value(11, "x", [4]), value(12, "part/one", [4]),
                         value(12, "part_one", [4])),

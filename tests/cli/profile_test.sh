@@ -42,7 +42,7 @@ flops=$(grep -o '"name":"fold_8x16x16_by_3x3x3[^}]*"flops":[0-9]*' "$work/trace"
 [ "${flops:-0}" -ge 110592 ] && [ "$flops" -lt 120000 ] || complain "$last" "2 * 55296 flops and a little" "$flops"
 
 # All pieces of a run are in it, one after the other.
-check 0 '' run "$source_dir/tests/cli/models/pieces.onnx" --device host:0 --profile "$work/trace"
+check 0 '' run "$source_dir/tests/cli/models/pieces.onnx" --device host:0 --input x=f32:1,2,3,4 --profile "$work/trace"
 traced '^2 calls, 2 replays, [0-9]+ flows, [0-9]+ counters, 2 processes, 2 threads$'
 says 'output y i64\[1,4\]'
 

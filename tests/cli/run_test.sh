@@ -29,7 +29,7 @@ says 'fastest of 3 runs'
 head -c 500 "$digits" >"$work/short.onnx"
 check 1 'onnx: [^ ]*/short\.onnx: byte [0-9]+, in [A-Za-z]+: ' run "$work/short.onnx" --device host:0
 
-check 0 '' run "$models/range.onnx" --device host:0 # from 2^53 + 1 to 2^53 + 4, which a double does not hold
+check 0 '' run "$models/range.onnx" --device host:0 # numbers that a double does not hold
 says 'i64\[3\]'
 
 # Shapes: free dimensions by input, by name, by the shape of a file.
@@ -77,6 +77,40 @@ check 1 "line\.png: size for input 'x': expected any x 48, observed 518 x 61" \
   run "$models/strip.onnx" --device host:0 --input "x=$source_dir/samples/ocr/line.png"
 check 3 'executes nothing' run "$digits" --device null
 
+# Values typed by hand: in the shape that the model wants, and exactly of the type. A path stays a path.
+check 0 '' run "$models/relu.onnx" --device host:0 --shape x=2x3 --input x=f32:1,-2,3.5,-4,5,-6 --expect y=f32:1,0,3.5,0,5,0 --tolerance 0,0
+says '1 of 1 outputs as expected'
+check 0 '' run "$models/relu.onnx" --device host:0 --shape batch=2 --input x=f32:1,-2,3,-4 # the free one is what is left
+says 'input x f32\[2,2\]'
+check 0 '' run "$models/integers.onnx" --device host:0 --input x=i64:1,-2,3,4,4611686018427387903 --expect y=i64:2,-4,6,8,9223372036854775806
+check 1 'expected 3, observed 2' run "$models/integers.onnx" --device host:0 --input x=i64:1,1,1,1,1 --expect y=i64:2,2,2,2,3
+check 1 "dtype of input 'x': expected i64, observed i32" run "$models/integers.onnx" --device host:0 --input x=i32:1,2,3,4,5
+check 1 "shape of input 'x': expected \[5\], observed \[2\]" run "$models/integers.onnx" --device host:0 --input x=i64:1,2
+check 1 'y.: type and shape: expected i64\[1\], observed i64\[5\]' run "$models/integers.onnx" --device host:0 --expect y=i64:1
+for value in i64: i64:1,,2 i64:x i64:9223372036854775808 bool:2 bool:true u8:-1 f16:1e; do
+  check 2 "is not of type ${value%%:*}" run "$models/branch.onnx" --device host:0 --input "flag=$value"
+done
+check 1 '1,2 \(ENOENT\).*a value is typed behind its type: --input x=i64:1,2$' run "$models/integers.onnx" --device host:0 --input x=1,2
+check 1 'int64:1 \(ENOENT\).*behind its type, one of bool, .*--input x=i64:1$' run "$models/integers.onnx" --device host:0 --input x=int64:1
+cp "$work/relu/y.npy" "$work/f32:1"
+check 1 'ENOENT' run "$models/relu.onnx" --device host:0 --input x=nothing.npy
+echo "$err" | grep -q 'typed' && complain "$last" 'no word of typed values' "$err"
+(cd "$work" && "$bellwire" run "$models/relu.onnx" --device host:0 --input x=./f32:1 >"$work/.out" 2>&1) || complain 'a file named f32:1' 'read as a file' "$(cat "$work/.out")"
+
+# Made-up values that decide are named, whether it works or not; values that are given are not.
+decides='depends on the values of .flag., which were made up: --input flag=bool:VALUE gives them$'
+check 0 "$decides" run "$models/branch.onnx" --device host:0 --input x=f32:1,2,3,4
+check 0 "$decides" run "$models/branch.onnx" --evaluator --repeat 3 --json
+check 0 '' run "$models/branch.onnx" --device host:0 --input flag=bool:1 --input x=f32:1,2,3,4 --expect y=f32:2,4,6,8
+check 0 '' run "$models/branch.onnx" --device host:0 --input flag=bool:0 --input x=f32:1,2,3,4 --expect y=f32:1,2,3,4
+check 0 "depends on the values of .x., which were made up" run "$models/pieces.onnx" --device host:0
+check 1 'RESHAPE.*the values of .s., which decide here, were made up: --input s=i64:VALUE,\.\.\. gives them$' run "$models/reshape.onnx" --device host:0
+check 0 '' run "$models/reshape.onnx" --device host:0 --input s=i64:3,-1
+says 'output y f32\[3,2\]'
+check 1 'index 4, .*the values of .i., which decide here, were made up' run "$models/rows.onnx" --device host:0
+check 1 'index 2, which is not within -2 and 1 \(ERANGE\)$' run "$models/rows.onnx" --device host:0 --input i=i64:0,0,1,2
+check 0 '' run "$models/rows.onnx" --device host:0 --input i=i64:0,0,1,-1 --expect y=f32:1,2,1,2,3,4,3,4
+
 # ONNX's own tensor files: dims 2 and 3, float, raw data.
 printf '\x08\x02\x08\x03\x10\x01\x4a\x18%b' '\0\0\x80\x3f\0\0\x80\xbf\0\0\x80\x3f\0\0\x80\xbf\0\0\x80\x3f\0\0\x80\xbf' >"$work/x.pb"
 check 0 '' run "$models/relu.onnx" --device host:0 --input "x=$work/x.pb"
@@ -104,6 +138,19 @@ for bytes in 1 7 30 99 300 1000 5000 20000; do
   head -c $bytes "$digits" >"$work/cut.onnx"
   check 1 'onnx' run "$work/cut.onnx" --device host:0
 done
+
+head -c 30 "$work/x.pb" >"$work/cut.pb"
+check 1 "onnx: [^ ]*/cut\.pb: byte [0-9]+" run "$models/relu.onnx" --device host:0 --input "x=$work/cut.pb"
+
+# Whatever is wrong in a model: its file is named.
+for name in unknown_op bad_shapes extra_input declared big_kernel bad_index; do
+  check 1 "onnx: [^ ]*/$name\.onnx: byte [0-9]+" run "$models/$name.onnx" --device host:0
+  check 1 "onnx: [^ ]*/$name\.onnx: byte [0-9]+" compile "$models/$name.onnx" --arch host
+done
+deep=$work/$(printf '%0100d/%0100d/%0100d' 0 0 0) # of a long path the end, and the finding whole
+mkdir -p "$deep"
+cp "$models/bad_shapes.onnx" "$deep"
+check 1 'onnx: \.\.\.0+/bad_shapes\.onnx: byte 22: .*do not broadcast: \[2\], \[3\] \(EINVAL\)$' run "$deep/bad_shapes.onnx" --device host:0
 
 # Models that ask for what is not there.
 check 1 "Frobnicate.*" run "$models/unknown_op.onnx" --device host:0

@@ -72,7 +72,7 @@ for stage in graph kernels ir asm queues; do
 done
 hostile 2 'its inputs are: \\x1b' run "$work/hostile.onnx" --device host:0 --input "z=$work/out/y.npy"
 LC_ALL=C sed 's/Frobnicate/Frob\x1bicate/' "$models/unknown_op.onnx" >"$work/op.onnx"
-hostile 1 'Frob.icate' run "$work/op.onnx" --device host:0
+hostile 1 "op.onnx: byte 22: node 'odd' .Frob\\\\x1bicate, opset 13" run "$work/op.onnx" --device host:0
 
 # Names in machine code, and text that is none.
 sed 's/store_item/store\x1b\x7f/g' "$source_dir/tests/cli/kernels.s" >"$work/names.s"

@@ -106,6 +106,30 @@ static void names_of_values(void)
     }
 }
 
+/* What stands in errors of a name from a file. */
+static void names_as_text(void)
+{
+    static const struct {
+        const char *name, *text;
+    } cases[] = {
+        {"conv1", "conv1"},
+        {"a\x1b[31mb\n", "a\\x1b[31mb\\n"},
+        {"\xe4\xb8\xad\xff\xc2\x85", "\xe4\xb8\xad\\xff\\u0085"},
+        {"012345678901234567890123456789012345678901234567890123456789abc",
+         "012345678901234567890123456789012345678901234567890123456789abc"},
+        {"012345678901234567890123456789012345678901234567890123456789abcd",
+         "012345678901234567890123456789012345678901234567890123456789..."},
+        {"01234567890123456789012345678901234567890123456789012345678\x1b more",
+         "01234567890123456789012345678901234567890123456789012345678..."},
+    };
+    for (size_t i = 0; i < BW_COUNT_OF(cases); i++) {
+        const uint8_t *name = (const uint8_t *)cases[i].name;
+        BW_STR(bw_onnx_text((struct bw_bytes){name, strlen(cases[i].name)}).text, cases[i].text);
+    }
+    BW_STR(bw_onnx_text((struct bw_bytes){(const uint8_t *)"a\0b", 3}).text, "a\\x00b");
+    BW_STR(bw_onnx_text((struct bw_bytes){NULL, 0}).text, "");
+}
+
 static void names_of_inputs_and_initializers(void)
 {
     static const float one = 1;
@@ -648,7 +672,7 @@ static void calls_of_functions(void)
     }
 }
 
-BW_TEST_MAIN("onnx_check", {"names_of_values", names_of_values},
+BW_TEST_MAIN("onnx_check", {"names_of_values", names_of_values}, {"names_as_text", names_as_text},
              {"names_of_inputs_and_initializers", names_of_inputs_and_initializers},
              {"graphs_without_outputs", graphs_without_outputs}, {"outputs_twice", outputs_twice},
              {"inputs_without_type", inputs_without_type}, {"names_in_branches", names_in_branches},

@@ -346,6 +346,7 @@ static void indexes_of_a_run(void)
         bw_model_stats(model, &stats);
         BW_EQ(rc, good[i] ? 0 : -ERANGE);
         BW_EQ(stats.replayed, i > 0);
+        BW_EQ(bw_model_input_decided(model, 0), !good[i]); /* only where they are to blame */
         if (good[i])
             BW_NEAR(((const float *)output.array.data)[3], runs[i][1] == 0 ? 10 : 20, 0);
         else

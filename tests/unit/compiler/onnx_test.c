@@ -275,6 +275,7 @@ static void small_inputs_specialise(void)
         BW_NEAR(((float *)output.array.data)[3], flag ? 8 : -4, 0);
         bw_value_free(&output);
         BW_EQ(stats_of(model).replayed, run >= 2); /* each value once */
+        BW_TRUE(!bw_model_input_decided(model, 0) && bw_model_input_decided(model, 1));
     }
     BW_EQ(stats_of(model).imports, 2);
     bw_model_destroy(model);
@@ -296,6 +297,7 @@ static void computed_conditions_are_realised(void)
         if (!BW_OK(bw_model_run(model, NULL, &input, &output, &err), &err))
             break;
         BW_NEAR(((float *)output.array.data)[N - 1], run % 2 ? N - 1 : 2 * (N - 1), 0);
+        BW_TRUE(bw_model_input_decided(model, 0));
         bw_value_free(&output);
         BW_EQ(stats_of(model).replayed, 0);
     }
@@ -305,6 +307,7 @@ static void computed_conditions_are_realised(void)
     uint32_t count = 0;
     BW_EQ(bw_model_graph(model, &input, &graph, &outputs, &count, &err), -ENOTSUP);
     BW_TRUE(strstr(err.what, "my_If") != NULL);
+    BW_TRUE(strstr(err.hint, "in pieces") != NULL);
     bw_model_destroy(model);
 }
 
@@ -328,6 +331,7 @@ static void shapes_that_depend_on_data(void)
         if (!BW_OK(bw_model_run(model, NULL, &input, &output, &err), &err))
             break;
         BW_EQ(output.array.dims[1], run == 1 ? 2 : 3);
+        BW_TRUE(bw_model_input_decided(model, 0));
         BW_EQ(((int64_t *)output.array.data)[0], 0);
         BW_EQ(((int64_t *)output.array.data)[1], 2);
         bw_value_free(&output);
