@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/bits.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "hcq/hcq.h"
 #include "iface/name.h"
@@ -30,6 +32,22 @@ enum {
     REPEATS_MAX = 1 << 20, /* beyond patience */
     WARM_UP_DEFAULT = 1,   /* as nccl-tests */
     ITERATIONS_DEFAULT = 20,
+};
+
+/* Options of nccl-tests that have one value here. */
+static const struct {
+    const char *option, *values, *reason;
+} fixed[] = {
+#define FIXED(option, values, reason) {option, values, reason},
+#include "tools/nccl.def"
+#undef FIXED
+};
+
+static const struct bw_args_alias aliases[] = {
+#define ALIAS(alias, option) {alias, option},
+#include "tools/nccl.def"
+#undef ALIAS
+    {NULL, NULL},
 };
 
 struct names {
@@ -81,18 +99,55 @@ struct request {
     const char *name, *devices;
     const char *options[OPTIONS_MAX]; /* those given, for the benches that read others */
     uint32_t option_count;
+    const char *fixed_option; /* the last one of nccl-tests that changes nothing; NULL: none */
     struct bw_bench_options how;
 };
+
+/* "64K", "1MB" and "1MiB": powers of 1024, all three. */
+static bool size_parse(const char *text, uint64_t *size)
+{
+    char number[32];
+    size_t length = strlen(text), unit = strcspn(text, "KkMmGg");
+    bool has_unit = unit < length;
+    if (has_unit && (!strcasecmp(text + unit + 1, "B") || !strcasecmp(text + unit + 1, "iB")))
+        length = unit + 1;
+    if (length >= sizeof number)
+        return false;
+    memcpy(number, text, length);
+    number[length] = 0;
+    return has_unit ? !bw_size_parse(number, size) : !bw_number_parse(number, size);
+}
 
 /* Nothing is no size: in struct bw_bench_options 0 stands for the default. */
 static uint64_t size_take(struct bw_args *args)
 {
-    uint64_t size = bw_args_number(args);
-    if (!args->failed && !size) {
+    uint64_t size = 0;
+    const char *text = bw_args_value(args);
+    if (args->failed)
+        return 0;
+    if (!size_parse(text, &size))
+        bw_tool_usage(args->tool, "%s: '%s' is not a number", args->option, text);
+    else if (!size)
         bw_tool_usage(args->tool, "%s: at least 1", args->option);
-        args->failed = true;
-    }
+    args->failed = !size;
     return size;
+}
+
+/* An option of nccl-tests that has no choice here; false: it is none. */
+static bool fixed_take(struct bw_args *args, struct request *request)
+{
+    for (size_t i = 0; i < BW_COUNT_OF(fixed); i++) {
+        if (!bw_args_is(args, fixed[i].option))
+            continue;
+        const char *value = bw_args_value(args);
+        if (!args->failed && (!*value || strchr(value, ' ') || !bw_words_have(fixed[i].values, value))) {
+            bw_tool_usage(args->tool, "%s %s: %s", fixed[i].option, value, fixed[i].reason);
+            args->failed = true;
+        }
+        request->fixed_option = fixed[i].option;
+        return true;
+    }
+    return false;
 }
 
 static void option_take(struct bw_args *args, struct request *request)
@@ -136,7 +191,7 @@ static void option_take(struct bw_args *args, struct request *request)
         how->nodes = bw_args_count(args, 1, NODES_MAX);
     else if (bw_args_is(args, "--repeats"))
         how->repeats = bw_args_count(args, 1, REPEATS_MAX);
-    else
+    else if (!fixed_take(args, request))
         bw_args_unknown(args);
     for (size_t i = 0; i < BW_COUNT_OF(known); i++)
         if (bw_args_is(args, known[i]) && request->option_count < OPTIONS_MAX)
@@ -150,6 +205,9 @@ static int request_check(const struct request *request, const char *options)
         if (!bw_words_have(options, request->options[i]))
             return bw_tool_usage("bench", "%s has no %s; its options: %s", request->name, request->options[i],
                                  *options ? options : "none");
+    if (request->fixed_option && !bw_words_have(options, "-w")) /* no collective */
+        return bw_tool_usage("bench", "%s has no %s; its options: %s", request->name, request->fixed_option,
+                             *options ? options : "none");
     const struct bw_bench_options *how = &request->how;
     if (how->bytes_max && how->bytes_min > how->bytes_max)
         return bw_tool_usage("bench", "-b is more than -e");
@@ -214,6 +272,7 @@ static int request_run(size_t which, struct request *request, bool json)
 int bw_tool_bench(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("bench", argc, argv);
+    args.aliases = aliases;
     struct request request = {.how = {.warm_up = WARM_UP_DEFAULT, .iterations = ITERATIONS_DEFAULT}};
     while (bw_args_next(&args)) {
         if (args.positional && !request.name)

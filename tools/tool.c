@@ -32,6 +32,15 @@ bool bw_words_have(const char *words, const char *word)
     return false;
 }
 
+static void alias_resolve(struct bw_args *args)
+{
+    for (const struct bw_args_alias *row = args->aliases; row && row->alias; row++)
+        if (!strcmp(args->name, row->alias)) {
+            snprintf(args->name, sizeof args->name, "%s", row->option);
+            return;
+        }
+}
+
 static void option_note(struct bw_args *args)
 {
     for (uint32_t i = 0; i < args->seen_count && !args->failed; i++)
@@ -68,6 +77,7 @@ bool bw_args_next(struct bw_args *args)
         args->name[length] = 0;
         args->option = args->name;
         args->inline_value = equals ? equals + 1 : NULL;
+        alias_resolve(args);
         option_note(args);
         return !args->failed;
     }

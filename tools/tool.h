@@ -43,6 +43,11 @@ enum {
     BW_ARGS_SEEN_MAX = 32,   /* twice as many as any subcommand has */
 };
 
+/* Another word for an option. */
+struct bw_args_alias {
+    const char *alias, *option;
+};
+
 struct bw_args {
     const char *tool;
     int argc, at;
@@ -50,7 +55,8 @@ struct bw_args {
     const char *positional; /* the current argument when it is not an option */
     const char *option;     /* "--kind" */
     const char *inline_value;
-    const char *several; /* "--shape --input": what may stand more than once; NULL: nothing */
+    const struct bw_args_alias *aliases; /* taken for the option itself; the last row is empty; NULL: none */
+    const char *several;                 /* "--shape --input": what may stand more than once; NULL: nothing */
     bool json, options_ended, failed, help;
     char name[BW_ARGS_NAME_BYTES];
     char seen[BW_ARGS_SEEN_MAX][BW_ARGS_NAME_BYTES];

@@ -106,6 +106,29 @@ says '^# +size +count +type +redop +root +time +algbw +busbw +#wrong +time +algb
 says '^ +16384 +1024 +float +none +-1 +[0-9.]+ +[0-9.]+ +[0-9.]+ +0 +[0-9.]+ +[0-9.]+ +[0-9.]+ +0'
 says '^# Wrong elements: 0 OK'
 says 'memcpy, one thread, in between: [0-9.]+ GB/s; ratio [0-9.]+'
+check 0 '' bench allreduce --minbytes 8KB --maxbytes=8KiB --stepfactor 2 --ngpus 2 --iters 2 --warmup_iters 0 --check 1 --op max --datatype half \
+  --root 0 --nthreads 1 --agg_iters 1 --average 2 --parallel_init 0 --blocking 0 --cudagraph 0
+says '^ +8192 +4096 +half +max +-1 '
+check 0 '' bench all2all -b 1mb -e 1M --stepbytes 1K -g 2 -n 1 -c 1 -t 1 -a 1 -z 0 -G 0
+says '^ +1048576 +131072 +float +none '
+checks=$((checks + 1)) # each long name, and each option that has one value, is explained
+for word in $(grep -oP '^(ALIAS|FIXED)\("\K[^"]+' "$source_dir/tools/nccl.def"); do
+  sed -n 's/\\-/-/g; /^.SH NCCL/,/^.SH JSON/p' "$source_dir/docs/man/bellwire-bench.1" | grep -qE -- "[( ]$word[ ,;:)]" || complain 'bellwire-bench(1), nccl-tests' "$word" 'nothing of it'
+done
+check 2 '-c 0: data are always checked' bench all2all -c 0
+check 2 '-c 20: data are always checked' bench allreduce --check=20
+check 2 '-z 1: runs are submitted one behind' bench all2all -z 1
+check 2 '-G 5: each run replays a graph' bench all2all --cudagraph 5
+check 2 '-t 8: one thread drives all ranks; -g says' bench all2all -t 8
+check 2 '-r all: neither all2all nor allreduce has a root' bench allreduce -r all
+check 2 '-a 4: one process times' bench all2all -a 4
+check 2 '-a 0 1: one process times' bench all2all -a '0 1'
+check 2 '-F x.csv: .*--json' bench all2all --output_file x.csv
+check 2 '-T 5: .*BW_WAIT_MS' bench all2all -T 5
+check 2 '-b is given twice' bench all2all -b 1K --minbytes 1K
+check 2 'copy has no -c; its options: --devices -b' bench copy -c 1
+check 2 "-d: 'all'.*there are: float" bench all2all -d all
+for size in 1KBB 1B 1TB 1.5M B KB 1KiBB '1K B'; do check 2 'is not a number' bench all2all -b "$size"; done
 check 0 '' bench all2all -b 8 -e 24 -i 8 -n 1 --devices host:0,host:1,host:2 # 0, 1 and 2 elements for each peer
 says '^ +0 +0 +float'
 says '^ +12 +1 +float'

@@ -38,8 +38,8 @@ for name in $commands; do
     takes_value=$(grep -cE -- "[[ ]$option [A-Z]" <<<"$usage ")
     [ "$name" = mock ] || [ "$takes_value" = 0 ] || check 2 "$option needs a value" "$name" "$option"
   done
-  check 2 "unknown option --no-such-option|unknown option -z" "$name" --no-such-option
-  check 2 "unknown option -z" "$name" -z
+  check 2 "unknown option --no-such-option" "$name" --no-such-option
+  check 2 "unknown option -Z" "$name" -Z
 done
 # Options with lists in their usage.
 check 2 '--dump needs a value' compile m.onnx --arch host --dump
