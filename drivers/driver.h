@@ -187,10 +187,15 @@ struct bw_driver_ops {
      * caps.user_doorbell. One thread at a time per queue. The device may begin with it at once or at the next
      * flush. -EAGAIN: no room (never overruns); the caller flushes and waits. */
     int (*submit)(struct bw_queue *queue, uint64_t address, uint32_t word_count);
+    /* Queues of `device`, another one of this driver and bw_sys, will be put after this queue's. Once for
+     * each pair, and again when the queue was made anew; more do no harm. With caps.submit_wait; else NULL. 0
+     * or -errno. */
+    int (*follow)(struct bw_queue *queue, struct bw_device *device, struct bw_err *err);
     /* What the queue is given from here on begins when all is done that `producer`, another queue of this
-     * device, was given and told of, however that ended. Neither has anything that it was not told of by
-     * flush. With caps.submit_wait; else NULL. */
-    void (*after)(struct bw_queue *queue, struct bw_queue *producer);
+     * device or of one as in follow, was given and told of, however that ended. Neither has anything that it
+     * was not told of by flush. With caps.submit_wait; else NULL. 0; -EAGAIN: of another device's work only
+     * what came since follow can be waited for so; -E2BIG: too many queues. */
+    int (*after)(struct bw_queue *queue, struct bw_queue *producer);
     /* Rings the doorbell, or hands all that was queued to the kernel driver in one call. NULL: submit did.
      * 0 or -errno. */
     int (*flush)(struct bw_queue *queue);

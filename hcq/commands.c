@@ -16,8 +16,11 @@ bool bw_linked_graph_command(const struct bw_linked_graph *linked, uint32_t inde
                                           .queue_label = queue->hcq->label,
                                           .copy = queue->hcq->number >= device->hcq->compute_count,
                                           .kind = step->kind};
-    if (step->kind == BW_STEP_AFTER)
-        command->producer_label = linked->queues[step->producer].hcq->label;
+    if (step->kind == BW_STEP_AFTER) {
+        const struct bw_hcq_queue *producer = linked->queues[step->producer].hcq;
+        command->producer = producer->owner->device;
+        command->producer_label = producer->label;
+    }
     if (step->kind == BW_STEP_SUBMIT) {
         command->words = device->words + queue->word + step->word;
         command->word_count = step->word_count;

@@ -46,6 +46,7 @@ static void index_give(struct bw_hcq_device *device)
         struct bw_hcq_device *other = ctx->devices[i];
         if (!other)
             continue;
+        __atomic_fetch_and(&other->follows, ~(1ull << device->index), __ATOMIC_RELAXED);
         for (uint32_t k = 0; k < other->queue_count; k++)
             __atomic_fetch_and(&other->queues[k].depends_on, ~(1ull << device->index), __ATOMIC_RELAXED);
         bw_hcq_memory_forget(other, device);
@@ -100,11 +101,15 @@ int bw_hcq_device_attach(struct bw_ctx *ctx, struct bw_device *device, struct bw
     return rc;
 }
 
-/* Others poll its signals, whose memory is about to go, until they have seen them. */
+/* Others poll its signals, whose memory is about to go, until they have seen them. Whom the kernel makes wait
+ * for one that failed goes on once its queues are gone. */
 static void dependents_wait(const struct bw_hcq_device *device)
 {
+    bool kernel_lets_go = bw_hcq_device_failed(device) && device->device->caps.submit_wait;
     for (uint32_t i = 0; i < BW_HCQ_DEVICES_MAX; i++) {
         struct bw_hcq_device *other = bw_hcq_device_at(device->ctx, i);
+        if (other && kernel_lets_go && other->device->caps.submit_wait)
+            continue;
         for (uint32_t k = 0; other && other != device && k < other->queue_count; k++) {
             struct bw_hcq_queue *queue = &other->queues[k];
             if (__atomic_load_n(&queue->depends_on, __ATOMIC_ACQUIRE) >> device->index & 1)
@@ -216,6 +221,7 @@ int bw_device_recover(struct bw_device *device, struct bw_err *err)
     int rc = device->ops->reset(device, err);
     if (rc)
         return rc;
+    __atomic_fetch_add(&hcq->ctx->queues_epoch, 1, __ATOMIC_RELEASE);
     bw_hcq_losses_note(hcq);
     bw_hcq_timelines_settle(hcq);
     for (uint32_t i = 0; i < hcq->queue_count; i++)

@@ -106,7 +106,7 @@ static int wait_add(struct tracker *tracker, uint32_t index, uint32_t need)
     return 0;
 }
 
-/* A signal of a device with submit_wait says nothing of the device's other queues that the operation came
+/* A signal of a device with submit_wait says nothing of other queues of such devices that the operation came
  * after: those may have failed. Who goes by signals, the host or another device, waits for each. */
 static int failures_wait(struct tracker *tracker, uint32_t index, uint32_t need)
 {
@@ -120,8 +120,7 @@ static int failures_wait(struct tracker *tracker, uint32_t index, uint32_t need)
         return 0;
     memcpy(known, &tracker->known[own * count], count * sizeof *known);
     for (uint32_t q = 0; q < count && !rc; q++) {
-        if (q != producer && plan->queues.data[q].device == plan->queues.data[producer].device &&
-            clock[q] > known[q])
+        if (q != producer && tracker->order[q] && clock[q] > known[q])
             rc = wait_add(tracker, index, tracker->order[q][clock[q] - 1] + 1);
     }
     return rc;

@@ -49,6 +49,7 @@ struct bw_ctx {
     uint64_t block_serial;                             /* atomic: ids of blocks */
     uint64_t profile_serial;                           /* atomic: numbers of profiled graphs */
     uint64_t users_epoch;                              /* atomic: changes when a block gets one more user */
+    uint64_t queues_epoch;                             /* atomic: changes when a driver's queue is made */
     uint64_t signal_epoch;     /* changes in a turn, with every signal that moves to another slot */
     uint32_t turn;             /* atomic: see bw_hcq_turn_take */
     pthread_mutex_t peer_lock; /* one proof at a time */
@@ -159,6 +160,11 @@ struct bw_hcq_device {
      * the context had not done. */
     uint64_t dependents;
     struct bw_hcq_undone undone[BW_HCQ_DEVICES_MAX][BW_HCQ_QUEUES_MAX];
+
+    /* follow.c: devices, and the points of their queues that work of this one came after; changes in a turn,
+     * read atomically. */
+    uint64_t follows;
+    struct bw_point followed[BW_HCQ_DEVICES_MAX][BW_HCQ_QUEUES_MAX];
 
     pthread_mutex_t lock; /* what follows */
     /* Destroyed while the device did not answer: their code may still run, so they stay until its queues are
@@ -280,9 +286,17 @@ void bw_hcq_queue_remember(struct bw_hcq_queue *queue, struct bw_point last,
 /* What the queue is at, or was at last: never NULL. */
 const char *bw_hcq_queue_doing(const struct bw_hcq_queue *queue);
 
+/* follow.c */
+/* In a turn: what `device` is given now comes after what `other` was given. */
+void bw_hcq_follow_note(struct bw_hcq_device *device, const struct bw_hcq_device *other);
+/* Waits for all that the device's work came after on other devices, those of the mask left out. The error is
+ * of one of them that failed. */
+int bw_hcq_followed_wait(const struct bw_hcq_device *device, uint64_t except, struct bw_err *err);
+
 /* wait.c */
 /* Waits until the queue has passed the point. Whichever device holds it up for the deadline, or is found
- * broken, fails; the wait does only when that is the queue's own. */
+ * broken, fails; the wait does only when that is the queue's own, or one after whose work the kernel has put
+ * the queue's. */
 int bw_hcq_queue_wait(struct bw_hcq_queue *queue, struct bw_point point, struct bw_err *err);
 /* The device did not take what was submitted to it, with that code: it has failed, on what it reports, or
  * else on this. Returns the failure's code. */

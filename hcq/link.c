@@ -89,12 +89,16 @@ static void queues_fill(struct linker *linker)
     for (uint32_t i = 0; i < linked->device_count; i++) {
         linked->devices[i].hcq = linker->plan->devices.data[i].hcq;
         linked->owners |= 1ull << linked->devices[i].hcq->index;
-        linked->devices[i].submit_wait = linked->devices[i].hcq->device->caps.submit_wait;
         linked->device_numbers[linked->devices[i].hcq->index] = (uint8_t)(i + 1);
         for (uint32_t producer = 0; producer < linked->device_count; producer++) {
-            if (bw_plan_wait_kind(linker->plan, i, producer) == BW_WAIT_DEVICE)
+            enum bw_wait_kind kind = bw_plan_wait_kind(linker->plan, i, producer);
+            if (kind == BW_WAIT_DEVICE)
                 linked->devices[i].can_wait |= 1ull << producer;
+            else if (kind == BW_WAIT_SUBMISSION)
+                linked->devices[i].can_follow |= 1ull << producer;
         }
+        if (linked->devices[i].can_follow & ~(1ull << i))
+            linked->followers |= 1ull << linked->devices[i].hcq->index;
     }
 }
 
@@ -117,7 +121,7 @@ static int waited_make(struct linker *linker)
         waited_add(linked, linked->queues[i].signal_count ? linked->queues[i].hcq : NULL);
     for (uint32_t i = 0; i < linked->device_count; i++) {
         struct bw_hcq_device *hcq = linked->devices[i].hcq;
-        for (uint32_t k = 0; k < hcq->queue_count && linked->devices[i].submit_wait; k++)
+        for (uint32_t k = 0; k < hcq->queue_count && linked->devices[i].can_follow; k++)
             waited_add(linked, &hcq->queues[k]);
     }
     for (uint32_t i = 0; i < linked->instance_count * linked->waited_count; i++) {
@@ -340,6 +344,9 @@ static int link_all(struct linker *linker, uint32_t instances)
         return rc;
     dimensions_note(linker);
     bw_losses_register(linked);
+    bw_hcq_turn_take(linked->ctx);
+    (void)bw_follows_make(linked, NULL); /* the replay that needs it tries again, and says what fails */
+    bw_hcq_turn_give(linked->ctx);
     return 0;
 }
 

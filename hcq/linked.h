@@ -47,7 +47,7 @@ struct bw_linked_device {
     uint64_t stride_words;              /* from one instance to the next */
     uint64_t argument_word, stamp_word; /* where those begin in an instance */
     uint64_t can_wait;                  /* devices of the graph for whose signals its queues can wait */
-    bool submit_wait;                   /* its queues wait for each other's submissions */
+    uint64_t can_follow;                /* ... after whose queues' submissions its own can be put */
     struct bw_scatter_list early;       /* inputs and variables, step by step */
     struct bw_scatter_list late;        /* points, known in the turn, step by step */
     struct bw_scatter_list aside;       /* points in prologues and epilogues, queue by queue */
@@ -163,6 +163,9 @@ struct bw_linked_graph {
     struct bw_inputs inputs;
     uint64_t *table;
     uint32_t table_count;
+    /* Context devices that follow each other; 0: none does. And of which epoch of the context's queues that
+     * was made ready. */
+    uint64_t followers, follows_epoch;
     uint64_t executing;    /* context devices that run something */
     uint64_t owners;       /* context devices whose memory the graph touches by itself */
     uint64_t input_owners; /* ... through this replay's inputs */
@@ -190,6 +193,10 @@ static inline struct bw_point *bw_instance_done(const struct bw_linked_graph *li
     return &linked->done[(uint64_t)instance * linked->waited_count];
 }
 
+/* replay.c */
+/* In a turn: queues of the graph's devices that were made, or made anew, are to be waited for by others. */
+int bw_follows_make(struct bw_linked_graph *linked, struct bw_err *err);
+
 /* loss.c */
 void bw_losses_register(struct bw_linked_graph *linked);
 void bw_losses_unregister(struct bw_linked_graph *linked);
@@ -213,7 +220,8 @@ struct bw_linked_command {
     const char *queue_label; /* "compute queue 0" */
     bool copy;               /* the queue is a copy engine's */
     enum bw_step_kind kind;
-    const char *producer_label; /* of BW_STEP_AFTER: the queue of the same device that is waited for */
+    struct bw_device *producer; /* of BW_STEP_AFTER: whose queue is waited for, */
+    const char *producer_label; /* and which */
     const uint32_t *words;      /* of the first instance, patched as its last replay left them */
     uint32_t word_count;
 };

@@ -55,15 +55,18 @@ void bw_losses_unregister(struct bw_linked_graph *linked)
     linked->registered = false;
 }
 
-/* Whether the instance's last replay was lost with the device. Replays that do not touch it are never queued
- * behind its work (replay.c waits for that). */
+/* Whether the instance's last replay was lost with the device: it touched it, or was on a device that waited
+ * for it, if only for another replay's sake, which its own may have been queued behind. */
 static bool instance_lost(const struct bw_linked_graph *linked, uint32_t instance,
                           const struct bw_hcq_device *failed)
 {
     const struct bw_point *done = bw_instance_done(linked, instance);
-    bool lost = false;
-    for (uint32_t i = 0; i < linked->waited_count && linked->touched[instance] >> failed->index & 1; i++)
-        lost |= linked->waited[i] && point_undone(failed, linked->waited[i], done[i]);
+    bool touches = linked->touched[instance] >> failed->index & 1, lost = false;
+    for (uint32_t i = 0; i < linked->waited_count; i++) {
+        const struct bw_hcq_queue *queue = linked->waited[i];
+        if (queue && (touches || failed->dependents >> queue->owner->index & 1))
+            lost |= point_undone(failed, queue, done[i]);
+    }
     return lost;
 }
 
@@ -94,7 +97,8 @@ void bw_hcq_losses_note(const struct bw_hcq_device *device)
 {
     pthread_mutex_lock(&device->ctx->lock);
     for (struct bw_linked_graph *linked = device->ctx->linked; linked; linked = linked->next) {
-        if (__atomic_load_n(&linked->touched_ever, __ATOMIC_ACQUIRE) >> device->index & 1)
+        if (__atomic_load_n(&linked->touched_ever, __ATOMIC_ACQUIRE) &
+            (1ull << device->index | device->dependents))
             losses_find(linked, device); /* others may be in use */
     }
     pthread_mutex_unlock(&device->ctx->lock);

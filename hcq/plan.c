@@ -461,7 +461,8 @@ enum bw_wait_kind bw_plan_wait_kind(const struct bw_plan *plan, uint32_t waiter,
 {
     struct bw_hcq_device *waits = plan->devices.data[waiter].hcq, *writes = plan->devices.data[writer].hcq;
     uint64_t address;
-    if (waits == writes && waits->device->caps.submit_wait)
+    if (waits->device->caps.submit_wait && writes->device->caps.submit_wait &&
+        waits->device->ops == writes->device->ops && waits->sys == writes->sys)
         return BW_WAIT_SUBMISSION;
     bool reaches =
         waits->device->caps.device_wait && bw_block_reach(writes->signals, waits, &address, NULL) == 0;

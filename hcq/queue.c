@@ -52,10 +52,12 @@ static int queue_make(struct bw_hcq_queue *queue, struct bw_err *err)
     struct bw_device *device = queue->owner->device;
     struct bw_queue *made = NULL;
     int rc = device->ops->queue_create(device, queue->kind, queue->index, &made, err);
-    if (!rc)
+    if (!rc) {
         __atomic_store_n(&queue->queue, made, __ATOMIC_RELEASE);
-    else
+        __atomic_fetch_add(&queue->owner->ctx->queues_epoch, 1, __ATOMIC_RELEASE);
+    } else {
         mock_hint(queue->owner, err);
+    }
     return rc;
 }
 

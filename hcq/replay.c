@@ -175,8 +175,9 @@ static void preceding_wait(struct bw_linked_graph *linked, const struct bw_hcq_q
             continue;
         const struct bw_linked_device *device = &linked->devices[queue->device];
         bool itself = number && device->can_wait >> (number - 1) & 1;
-        if (device->submit_wait && device->hcq == producer->owner) {
-            device->hcq->device->ops->after(queue->hcq->queue, producer->queue);
+        bool after = number && device->can_follow >> (number - 1) & 1;
+        if (after) {
+            *here |= device->hcq->device->ops->after(queue->hcq->queue, producer->queue) != 0;
         } else if (queue->follows || itself) {
             prologue_want(linked, queue);
             *wanted = true;
@@ -192,10 +193,29 @@ static bool code_is_stale(const struct bw_linked_queue *queue)
            queue->hcq->code_epoch != __atomic_load_n(&queue->hcq->owner->code_epoch, __ATOMIC_ACQUIRE);
 }
 
+int bw_follows_make(struct bw_linked_graph *linked, struct bw_err *err)
+{
+    uint64_t epoch = __atomic_load_n(&linked->ctx->queues_epoch, __ATOMIC_ACQUIRE);
+    int rc = 0;
+    for (uint32_t i = 0; i < linked->device_count && linked->follows_epoch != epoch; i++) {
+        struct bw_device *device = linked->devices[i].hcq->device;
+        for (uint64_t others = linked->devices[i].can_follow & ~(1ull << i); others; others &= others - 1) {
+            struct bw_hcq_device *other = linked->devices[__builtin_ctzll(others)].hcq;
+            for (uint32_t k = 0; k < other->queue_count && !rc; k++) {
+                struct bw_queue *made = bw_hcq_queue_made(&other->queues[k]);
+                rc = made ? device->ops->follow(made, device, err) : 0;
+            }
+        }
+    }
+    linked->follows_epoch = rc ? linked->follows_epoch : epoch;
+    return rc;
+}
+
 /* Which of the graph's queues must wait for earlier work of others: on the device by their prologue, else
  * here. Before this replay's own points are reserved. */
 static int preceding_find(struct bw_linked_graph *linked, struct bw_err *err)
 {
+    uint64_t failed = __atomic_load_n(&linked->ctx->failed, __ATOMIC_ACQUIRE);
     bool wanted = false;
     for (uint32_t i = 0; i < linked->queue_count; i++)
         linked->queues[i].prologue_wanted = false;
@@ -219,6 +239,9 @@ static int preceding_find(struct bw_linked_graph *linked, struct bw_err *err)
             if (rc)
                 return rc;
         }
+        int rc = bw_hcq_followed_wait(device, linked->followers | failed, err);
+        if (rc)
+            return rc;
     }
     if (wanted)
         preceding_fill(linked);
@@ -271,6 +294,19 @@ static void steps_prepare(struct bw_linked_graph *linked, uint32_t instance)
     }
 }
 
+static int step_after(struct bw_linked_graph *linked, const struct bw_step *step, struct bw_err *err)
+{
+    const struct bw_hcq_queue *queue = linked->queues[step->queue].hcq,
+                              *producer = linked->queues[step->producer].hcq;
+    int rc = queue->owner->device->ops->after(queue->queue, producer->queue);
+    if (!rc)
+        return 0;
+    bw_fail(err, rc, "hcq", "%s is to wait for %s of %s", queue->label, producer->label,
+            producer->owner->device->info.name);
+    bw_err_device(err, queue->owner->device->info.name);
+    return rc;
+}
+
 static int steps_run(struct bw_linked_graph *linked, uint32_t instance, struct bw_err *err)
 {
     int rc = 0;
@@ -278,8 +314,7 @@ static int steps_run(struct bw_linked_graph *linked, uint32_t instance, struct b
         const struct bw_linked_step *step = &linked->steps.data[i];
         const struct bw_linked_queue *queue = &linked->queues[step->step.queue];
         if (step->step.kind == BW_STEP_AFTER) {
-            queue->hcq->owner->device->ops->after(queue->hcq->queue,
-                                                  linked->queues[step->step.producer].hcq->queue);
+            rc = step_after(linked, &step->step, err);
             continue;
         }
         if (step->step.kind == BW_STEP_HOST_WAIT) {
@@ -323,6 +358,17 @@ static void earlier_remember(struct bw_linked_graph *linked, uint32_t instance)
                                                                  : bw_hcq_queue_submitted(linked->waited[i]);
 }
 
+/* Whoever follows a device of the graph follows the others that may be followed in it, too: see follow.c. */
+static void follows_remember(struct bw_linked_graph *linked)
+{
+    for (uint32_t i = 0; i < linked->device_count && linked->followers; i++) {
+        for (uint32_t k = 0; k < linked->device_count; k++) {
+            if (k != i && linked->followers >> linked->devices[k].hcq->index & 1)
+                bw_hcq_follow_note(linked->devices[i].hcq, linked->devices[k].hcq);
+        }
+    }
+}
+
 static void replay_remember(struct bw_linked_graph *linked, uint32_t instance)
 {
     uint64_t touched = linked->owners | linked->input_owners;
@@ -338,6 +384,7 @@ static void replay_remember(struct bw_linked_graph *linked, uint32_t instance)
         bw_hcq_queue_depend(queue->hcq, linked->owners, done[i]);
         bw_hcq_queue_remember(queue->hcq, done[i], &queue->label);
     }
+    follows_remember(linked);
 }
 
 /* In the turn: points, patches, doorbells. */
@@ -346,6 +393,8 @@ static int replay_submit(struct bw_linked_graph *linked, uint32_t instance, stru
     int rc = windows_ensure(linked, err);
     if (!rc)
         rc = signals_refresh(linked, err);
+    if (!rc)
+        rc = bw_follows_make(linked, err);
     if (!rc)
         rc = preceding_find(linked, err);
     if (rc)

@@ -113,6 +113,9 @@ static int waits_encode(struct bw_transfer *transfer, const struct bw_block *blo
                                      bw_operand_constant(address + queue->signal_offset),
                                      bw_operand_constant(bw_hcq_queue_submitted(queue).value));
         }
+        int rc = bw_hcq_followed_wait(other, __atomic_load_n(&other->ctx->failed, __ATOMIC_ACQUIRE), err);
+        if (rc)
+            return rc;
     }
     return 0;
 }

@@ -149,14 +149,33 @@ static bool watch_goes_on(struct watch *watch, const struct bw_hcq_queue *queue)
     return watch->now_ns - watch->moved_ns < owner->ctx->config.wait_ns;
 }
 
-/* Nothing has moved for the deadline. When another device is to blame, the wait begins anew without it. */
+/* The device behind whose work the kernel holds the queue back, now that it has failed; NULL: none. */
+static struct bw_hcq_device *holder_find(const struct watch *watch, struct bw_hcq_queue *queue)
+{
+    const struct bw_hcq_device *owner = queue->owner;
+    struct standing standing;
+    uint64_t failed = __atomic_load_n(&owner->ctx->failed, __ATOMIC_ACQUIRE) & watch->mask;
+    look(queue, &standing);
+    for (; failed && standing.view.waits && owner->device->caps.submit_wait; failed &= failed - 1) {
+        struct bw_hcq_device *device = bw_hcq_device_at(owner->ctx, (uint32_t)__builtin_ctzll(failed));
+        if (device && device != owner && device->device->caps.submit_wait)
+            return device;
+    }
+    return NULL;
+}
+
+/* Nothing has moved for the deadline. When another device is to blame, the wait begins anew without it; where
+ * the kernel makes the queue wait for that one, nothing will move until it is reset, and the error is its. */
 static int watch_fails(struct watch *watch, struct bw_hcq_queue *queue, const char *wanted,
                        struct bw_err *failure)
 {
-    struct bw_hcq_device *owner = queue->owner;
-    culprit_fail(owner->ctx, watch->mask, queue, wanted, watch->now_ns - watch->moved_ns, failure);
+    struct bw_hcq_device *owner = queue->owner, *holder = holder_find(watch, queue);
+    if (!holder) {
+        culprit_fail(owner->ctx, watch->mask, queue, wanted, watch->now_ns - watch->moved_ns, failure);
+        holder = holder_find(watch, queue);
+    }
     watch->moved_ns = watch->now_ns;
-    return bw_hcq_device_check(owner, failure);
+    return bw_hcq_device_check(holder ? holder : owner, failure);
 }
 
 static void slice_sleep(struct bw_hcq_device *device, uint64_t slice_ns)
@@ -243,7 +262,7 @@ static int device_wait(struct bw_hcq_device *device, uint64_t failed_before, str
         if (!rc)
             rc = bw_hcq_loss_check(queue, point, ~failed_before, err);
     }
-    return rc;
+    return rc ? rc : bw_hcq_followed_wait(device, failed_before, err);
 }
 
 int bw_hcq_devices_wait(struct bw_ctx *ctx, uint64_t mask, struct bw_err *err)

@@ -81,6 +81,8 @@ static const struct bw_iface_ops drm_ops = {
     .queue_create = bw_drm_queue_create,
     .queue_destroy = bw_drm_queue_destroy,
     .queue_submit = bw_drm_queue_submit,
+    .queue_follow = bw_drm_queue_follow,
+    .queue_follows = bw_drm_queue_follows,
     .wait_interrupt = bw_drm_wait_interrupt,
     .interrupt_target = bw_drm_interrupt_target,
     .query_fault = bw_drm_query_fault,
@@ -177,6 +179,7 @@ static int open_node(struct bw_sys *sys, const struct node *node, struct bw_drm_
     snprintf(properties->node_name, sizeof properties->node_name, "render node %u", node->minor);
     snprintf(path, sizeof path, NODES_PATH "/renderD%u", node->minor);
     drm->fd = sys->ops->open(sys, path, O_RDWR);
+    drm->serial = __atomic_add_fetch(&sys->serials, 1, __ATOMIC_RELAXED);
     int rc = drm->fd < 0 ? bw_amdgpu_fail_open(err, drm->fd, "drm", path) : 0;
     if (!rc)
         rc = check_version(drm, err);

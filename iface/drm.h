@@ -3,6 +3,7 @@
  *
  *   drm.c         open, list, close      drm_memory.c  buffers and their addresses
  *   drm_device.c  what the GPU is        drm_queue.c   contexts and submission
+ *   drm_share.c  memory for other GPUs   drm_sync.c    timelines for other GPUs' queues
  *                                        drm_wait.c    waiting and faults
  *
  * A queue is a context of its own with one ring in it: in order by itself, and one that makes the GPU hang
@@ -36,6 +37,7 @@
 enum {
     BW_DRM_PAGE_BYTES = 4096,
     BW_DRM_MINORS = 64, /* render nodes of one driver: minors 128 to 191 */
+    BW_DRM_MINOR_FIRST = 128,
     /* What libdrm's header of Debian 12 does not have yet. */
     BW_DRM_INFO_GPUVM_FAULT = 0x23,
     BW_DRM_MINOR_GPUVM_FAULT = 55, /* interface 3.x from which the kernel answers it */
@@ -47,12 +49,23 @@ struct bw_drm_gpuvm_fault {
     uint32_t status, hub;
 };
 
+/* A queue's timeline as another file sees it. */
+struct bw_drm_reader {
+    uint64_t serial; /* of the interface; 0: none */
+    uint32_t handle;
+};
+
 struct bw_drm_queue {
     struct bw_drm_queue *next; /* of the interface */
+    struct bw_drm_iface *drm;
     uint32_t context_id, ip_type;
     struct bw_iface_memory page; /* the kernel writes the number of the last finished submission there */
     _Atomic uint64_t submitted;  /* number of the last one */
     bool told;                   /* query_fault reported its end */
+    /* Once queues of other GPUs are to wait for this one; by the thread that submits: */
+    uint32_t timeline;                           /* a syncobj; 0: none */
+    uint64_t timeline_from;                      /* submissions after this one signal it, by their number */
+    struct bw_drm_reader readers[BW_DRM_MINORS]; /* by the other's render node */
 };
 
 struct bw_drm_buffer;
@@ -63,6 +76,7 @@ struct bw_drm_iface {
     int fd;
     bool overdue;           /* the last ioctl was put off for too long: bw_sys_ioctl */
     uint32_t minor_version; /* of interface 3 */
+    uint64_t serial;        /* of this opening: no other one of the bw_sys has it, now or later */
     uint64_t va_first, va_last;
     uint32_t compute_rings, dma_rings; /* that contexts have */
     struct bw_region fork_mark;
@@ -136,6 +150,13 @@ int bw_drm_queue_submit(struct bw_iface *iface, struct bw_iface_queue *queue,
                         const struct bw_iface_dependency *dependencies, uint32_t dependency_count,
                         struct bw_err *err);
 int bw_drm_queue_look(struct bw_iface *iface, const struct bw_iface_queue *queue, struct bw_queue_view *view);
+
+/* drm_sync.c */
+int bw_drm_queue_follow(struct bw_iface *iface, struct bw_iface_queue *producer, struct bw_err *err);
+bool bw_drm_queue_follows(struct bw_iface *iface, const struct bw_iface_queue *producer, uint64_t submission);
+/* The handle of drm's file for the producer's timeline; 0: none. */
+uint32_t bw_drm_timeline_of(const struct bw_drm_iface *drm, const struct bw_drm_queue *producer);
+int bw_drm_timeline_end(struct bw_drm_queue *queue, struct bw_err *err);
 
 /* drm_wait.c */
 int bw_drm_wait_interrupt(struct bw_iface *iface, uint64_t timeout_ns, struct bw_err *err);

@@ -66,6 +66,7 @@ int bw_drm_queue_create(struct bw_iface *iface, const struct bw_iface_queue_requ
     struct bw_drm_queue *made = calloc(1, sizeof *made);
     if (!made)
         return bw_fail(err, -ENOMEM, "drm", "queue");
+    made->drm = drm;
     made->ip_type = request->kind == BW_IFACE_QUEUE_SDMA ? AMDGPU_HW_IP_DMA : AMDGPU_HW_IP_COMPUTE;
     /* The kernel wants the word that it writes in a buffer of exactly one page (amdgpu_cs_p1_user_fence). */
     rc = bw_drm_alloc(iface, BW_DRM_PAGE_BYTES, BW_IFACE_HOST | BW_IFACE_UNCACHED, 0, &made->page, err);
@@ -93,7 +94,9 @@ int bw_drm_queue_destroy(struct bw_iface *iface, struct bw_iface_queue *queue, s
     int rc = bw_drm_check_fork(drm, err);
     if (rc)
         return rc;
-    rc = context_free(drm, gone, err);
+    rc = bw_drm_timeline_end(gone, err);
+    if (!rc)
+        rc = context_free(drm, gone, err);
     if (!rc)
         rc = bw_drm_free(iface, &gone->page, err);
     if (rc)
@@ -109,9 +112,10 @@ struct submission {
     struct drm_amdgpu_cs_chunk_ib ibs[BW_IFACE_COMMANDS_MAX];
     struct drm_amdgpu_cs_chunk_fence fence;
     struct drm_amdgpu_cs_chunk_dep dependencies[BW_IFACE_DEPENDENCIES_MAX];
-    struct drm_amdgpu_cs_chunk chunks[BW_IFACE_COMMANDS_MAX + 2];
-    uint64_t addresses[BW_IFACE_COMMANDS_MAX + 2];
-    uint32_t count;
+    struct drm_amdgpu_cs_chunk_syncobj points[BW_IFACE_DEPENDENCIES_MAX], signal;
+    struct drm_amdgpu_cs_chunk chunks[BW_IFACE_COMMANDS_MAX + 4];
+    uint64_t addresses[BW_IFACE_COMMANDS_MAX + 4];
+    uint32_t count, dependency_count, point_count;
 };
 
 static void add_chunk(struct submission *submission, uint32_t id, const void *data, size_t size_bytes)
@@ -137,19 +141,41 @@ static void add_commands(struct submission *submission, const struct bw_drm_queu
     add_chunk(submission, AMDGPU_CHUNK_ID_IB, ib, sizeof *ib);
 }
 
-/* The kernel numbers a context's submissions from 1, too (amdgpu_ctx_add_fence). */
-static void add_dependencies(struct submission *submission, const struct bw_iface_dependency *dependencies,
-                             uint32_t count)
+/* The kernel numbers a context's submissions from 1, too (amdgpu_ctx_add_fence); points of a timeline are
+ * those numbers. */
+static void add_dependency(struct submission *submission, const struct bw_drm_iface *drm,
+                           const struct bw_iface_dependency *dependency)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const struct bw_drm_queue *producer = dependencies[i].queue->private_data;
-        submission->dependencies[i] = (struct drm_amdgpu_cs_chunk_dep){.ip_type = producer->ip_type,
-                                                                       .ctx_id = producer->context_id,
-                                                                       .handle = dependencies[i].submission};
-    }
-    if (count)
+    const struct bw_drm_queue *producer = dependency->queue->private_data;
+    if (producer->drm == drm)
+        submission->dependencies[submission->dependency_count++] = (struct drm_amdgpu_cs_chunk_dep){
+            .ip_type = producer->ip_type, .ctx_id = producer->context_id, .handle = dependency->submission};
+    else
+        submission->points[submission->point_count++] = (struct drm_amdgpu_cs_chunk_syncobj){
+            .handle = bw_drm_timeline_of(drm, producer), .point = dependency->submission};
+}
+
+static void add_dependencies(struct submission *submission, const struct bw_drm_iface *drm,
+                             const struct bw_iface_dependency *dependencies, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        add_dependency(submission, drm, &dependencies[i]);
+    if (submission->dependency_count)
         add_chunk(submission, AMDGPU_CHUNK_ID_DEPENDENCIES, submission->dependencies,
-                  count * sizeof submission->dependencies[0]);
+                  submission->dependency_count * sizeof submission->dependencies[0]);
+    if (submission->point_count)
+        add_chunk(submission, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_WAIT, submission->points,
+                  submission->point_count * sizeof submission->points[0]);
+}
+
+static void add_signal(struct submission *submission, const struct bw_drm_queue *queue)
+{
+    if (!queue->timeline)
+        return;
+    submission->signal = (struct drm_amdgpu_cs_chunk_syncobj){.handle = queue->timeline,
+                                                              .point = atomic_load(&queue->submitted) + 1};
+    add_chunk(submission, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, &submission->signal,
+              sizeof submission->signal);
 }
 
 static int submit(struct bw_drm_iface *drm, struct bw_drm_queue *queue, struct submission *submission)
@@ -171,16 +197,18 @@ int bw_drm_queue_submit(struct bw_iface *iface, struct bw_iface_queue *queue,
 {
     struct bw_drm_iface *drm = bw_drm_of(iface);
     struct bw_drm_queue *drm_queue = queue->private_data;
-    struct submission submission = {.count = 0};
+    struct submission submission; /* large, and filled as far as it is used */
     assert(command_count && command_count <= BW_IFACE_COMMANDS_MAX);
     assert(dependency_count <= BW_IFACE_DEPENDENCIES_MAX);
     int rc = bw_drm_check_fork(drm, err);
     if (rc)
         return rc;
+    submission.count = submission.dependency_count = submission.point_count = 0;
     for (uint32_t i = 0; i < command_count; i++)
         add_commands(&submission, drm_queue, &commands[i], i);
-    add_dependencies(&submission, dependencies, dependency_count);
-    submission.fence.handle = bw_drm_handle(&drm_queue->page);
+    add_dependencies(&submission, drm, dependencies, dependency_count);
+    add_signal(&submission, drm_queue);
+    submission.fence = (struct drm_amdgpu_cs_chunk_fence){.handle = bw_drm_handle(&drm_queue->page)};
     add_chunk(&submission, AMDGPU_CHUNK_ID_FENCE, &submission.fence, sizeof submission.fence);
     rc = submit(drm, drm_queue, &submission);
     if (rc >= 0)

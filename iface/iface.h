@@ -104,8 +104,9 @@ enum {
     /* Of one submission: amdgpu takes 49 for a copy engine's ring and more for others (amdgpu_ring_max_ibs),
      * and these are kept on the stack. */
     BW_IFACE_COMMANDS_MAX = 32,
-    /* Of one submission: one for each other queue of a device. */
-    BW_IFACE_DEPENDENCIES_MAX = 32,
+    /* Of one submission, one for each queue: all of 8 GPUs with 16 copy engines and 8 compute queues each.
+     * Kept on the stack, too. */
+    BW_IFACE_DEPENDENCIES_MAX = 256,
 };
 
 enum bw_fault_kind { BW_FAULT_NONE, BW_FAULT_MEMORY, BW_FAULT_HARDWARE, BW_FAULT_LOST };
@@ -136,13 +137,20 @@ struct bw_iface_ops {
     int (*queue_destroy)(struct bw_iface *iface, struct bw_iface_queue *queue, struct bw_err *err);
     /* NULL: queues have rings and doorbells. Else they have neither, and the kernel is handed command
      * buffers, which it executes in order; what is in them stays as it is until their last signal. It begins
-     * with them when the dependencies, on other queues of this interface, are done, however they ended. One
-     * thread at a time per queue. Sleeps while the kernel has as much work of this queue as it takes.
-     * -ECANCELED: the queue's work made the GPU hang or fault, see query_fault; only destroying it helps. */
+     * with them when the dependencies are done, however they ended: on queues of this interface, or of
+     * another one as queue_follows says. One thread at a time per queue. Sleeps while the kernel has as much
+     * work of this queue as it takes. -ECANCELED: the queue's work made the GPU hang or fault, see
+     * query_fault; only destroying it helps. */
     int (*queue_submit)(struct bw_iface *iface, struct bw_iface_queue *queue,
                         const struct bw_iface_commands *commands, uint32_t command_count,
                         const struct bw_iface_dependency *dependencies, uint32_t dependency_count,
                         struct bw_err *err);
+    /* With queue_submit: queues of this interface will depend on submissions of `producer`, a queue of
+     * another interface of the same kind and bw_sys, from its next one on. Once for each pair will do, and
+     * more do no harm. One thread at a time per context. */
+    int (*queue_follow)(struct bw_iface *iface, struct bw_iface_queue *producer, struct bw_err *err);
+    /* Whether they may depend on that one. */
+    bool (*queue_follows)(struct bw_iface *iface, const struct bw_iface_queue *producer, uint64_t submission);
     /* Sleeps until an interrupt or fault of this GPU or the timeout: 1 something may have happened, 0
      * timeout, -errno. An interrupt that comes while nobody waits is kept for the next call; one that comes
      * while several threads wait wakes those and is gone: with more than one waiter look at the condition

@@ -59,7 +59,9 @@ static void command_print(const struct bw_linked_command *command, struct bw_tex
     if (command->kind == BW_STEP_HOST_WAIT)
         bw_text_add(text, "the host waits for it\n");
     if (command->kind == BW_STEP_AFTER)
-        bw_text_add(text, "what follows waits for %s\n", command->producer_label);
+        bw_text_add(text, "what follows waits for %s%s%s\n", command->producer_label,
+                    command->producer == command->device ? "" : " of ",
+                    command->producer == command->device ? "" : bw_device_info(command->producer)->name);
     if (command->kind != BW_STEP_SUBMIT)
         return;
     bw_text_add(text, "%u words\n", command->word_count);

@@ -122,11 +122,37 @@ static int host_memory_map(struct bw_amd_device *device, struct bw_device *owner
     return rc == -EEXIST ? -EOPNOTSUPP : rc;
 }
 
+static void peer_view_forget(struct bw_amd_device *device, uint64_t address)
+{
+    pthread_mutex_lock(&device->lock);
+    for (size_t i = device->peer_views.count; i-- > 0;) {
+        if (device->peer_views.data[i].gpu_va != address)
+            continue;
+        device->peer_views.data[i] = device->peer_views.data[--device->peer_views.count];
+        break;
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+static int peer_view_note(struct bw_amd_device *device, const struct bw_memory *memory, struct bw_err *err)
+{
+    struct bw_amd_peer_view view = {memory->address, memory->cpu};
+    if (!(memory->flags & BW_BUFFER_HOST) || !view.cpu.size_bytes)
+        return 0;
+    peer_view_forget(device, memory->address); /* it may be mapped again */
+    pthread_mutex_lock(&device->lock);
+    int rc = bw_vec_push(&device->peer_views, view);
+    pthread_mutex_unlock(&device->lock);
+    return rc ? bw_fail(err, -ENOMEM, subsystem, "record of another device's memory") : 0;
+}
+
 static void amd_unmap_peer(struct bw_device *base, struct bw_device *owner, struct bw_memory *memory)
 {
     struct bw_amd_device *device = bw_amd_device(base);
-    if (owner->ops == base->ops)
+    if (owner->ops == base->ops) {
+        peer_view_forget(device, memory->address);
         return; /* the kernel takes it from all of its GPUs */
+    }
     pthread_mutex_lock(&device->lock);
     struct bw_amd_memory *block = device->memories;
     while (block && block->iface.gpu_va != memory->address)
@@ -149,7 +175,13 @@ static int amd_map_peer(struct bw_device *base, struct bw_device *owner, struct 
         return bw_fail(err, -EOPNOTSUPP, subsystem, "memory of %s, which another driver has",
                        owner->info.name);
     struct bw_amd_memory *block = memory->private_data;
-    return device->iface->ops->map_peer(device->iface, bw_amd_device(owner)->iface, &block->iface, err);
+    int rc = peer_view_note(device, memory, err);
+    if (rc)
+        return rc;
+    rc = device->iface->ops->map_peer(device->iface, bw_amd_device(owner)->iface, &block->iface, err);
+    if (rc)
+        peer_view_forget(device, memory->address);
+    return rc;
 }
 
 static int amd_wait_interrupt(struct bw_device *base, uint64_t timeout_ns)
@@ -171,6 +203,7 @@ static void amd_close(struct bw_device *base)
         struct bw_memory memory = {.private_data = device->memories};
         amd_free(base, &memory);
     }
+    bw_vec_free(&device->peer_views);
     device->iface->ops->close(device->iface);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->upload_lock);
@@ -201,6 +234,7 @@ static const struct bw_driver_ops ops = {
     .encode_barrier = bw_amd_encode_barrier,
     .encode_end = bw_amd_encode_end,
     .submit = bw_amd_queue_submit,
+    .follow = bw_amd_queue_follow,
     .after = bw_amd_queue_after,
     .flush = bw_amd_queue_flush,
     .queue_progress = bw_amd_queue_progress,

@@ -28,6 +28,8 @@ enum {
      * words among those of eight kernels is lost in what they cost. */
     BW_AMD_PROGRESS_KERNELS = 8,
     BW_AMD_RECENT_SUBMITS = 16, /* command buffers looked at when a fault is explained */
+    /* ... and what they depend on: of a submission that depends on more, the last ones. */
+    BW_AMD_RECENT_DEPENDENCES = 256,
     /* What a kernel with recursion or calls through pointers gets per work-item on top of its own frame;
      * HIP's default stack limit. */
     BW_AMD_DYNAMIC_STACK_BYTES = 1024,
@@ -55,6 +57,12 @@ struct bw_amd_submit {
     _Atomic uint32_t word_count;
 };
 
+/* What submission `consumer` of a queue waits for; 0: nobody does. */
+struct bw_amd_dependence {
+    _Atomic uint64_t consumer, submission;
+    _Atomic(const struct bw_iface_queue *) producer;
+};
+
 struct bw_amd_queue {
     struct bw_queue base;
     struct bw_amd_queue *next;
@@ -67,6 +75,8 @@ struct bw_amd_queue {
     uint64_t submissions;                                               /* handed over */
     struct bw_iface_dependency dependencies[BW_IFACE_DEPENDENCIES_MAX]; /* of the next one */
     uint32_t dependency_count;
+    struct bw_amd_dependence dependences[BW_AMD_RECENT_DEPENDENCES]; /* of the last ones */
+    uint64_t dependence_count;
     uint32_t code_generation; /* of the device, when instruction caches were last invalidated on this queue */
     pthread_mutex_t scratch_lock;
     BW_VEC(struct bw_amd_scratch) scratch; /* newest last */
@@ -92,6 +102,13 @@ struct bw_amd_program {
     struct bw_amd_kernel *kernels;
 };
 
+/* The CPU's view of host memory of another device that this one reaches: its signals, for who looks what is
+ * waited for. */
+struct bw_amd_peer_view {
+    uint64_t gpu_va;
+    struct bw_region cpu;
+};
+
 struct bw_amd_device {
     struct bw_device base;
     const struct bw_amd_arch *arch;
@@ -107,6 +124,7 @@ struct bw_amd_device {
     pthread_mutex_t lock;       /* lists below, upload, fault. Innermost: owners free memory under theirs, so
                                    nobody outside (the describer, say) is called under it. */
     struct bw_amd_memory *memories;
+    BW_VEC(struct bw_amd_peer_view) peer_views;
     struct bw_amd_queue *queues;
     struct bw_amd_program *programs;
     pthread_mutex_t upload_lock; /* upload_* below, whose queue and memory change under both; taken before
@@ -140,8 +158,11 @@ int bw_amd_queue_create(struct bw_device *device, enum bw_queue_kind kind, uint3
                         struct bw_queue **queue, struct bw_err *err);
 void bw_amd_queue_destroy(struct bw_queue *queue);
 int bw_amd_queue_submit(struct bw_queue *queue, uint64_t address, uint32_t word_count);
-void bw_amd_queue_after(struct bw_queue *queue, struct bw_queue *producer);
+int bw_amd_queue_follow(struct bw_queue *queue, struct bw_device *device, struct bw_err *err);
+int bw_amd_queue_after(struct bw_queue *queue, struct bw_queue *producer);
 int bw_amd_queue_flush(struct bw_queue *queue);
+/* Whether the submission that is to run next waits for other queues. Any thread. */
+bool bw_amd_queue_depends(const struct bw_amd_queue *queue);
 uint64_t bw_amd_queue_progress(struct bw_queue *queue);
 
 /* scratch.c: the scratch of the queue that holds wave_bytes per wave, grown when needed. */

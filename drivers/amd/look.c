@@ -25,27 +25,30 @@ struct walk {
     bool waits; /* nothing after this has begun */
 };
 
-/* The CPU's view of `size_bytes` at a device address inside `memory`. */
-static bool view_of(const struct bw_iface_memory *memory, uint64_t va, uint64_t size_bytes,
+/* The CPU's view `cpu` of what lies at gpu_va: of `size_bytes` at a device address inside it. */
+static bool view_of(uint64_t gpu_va, const struct bw_region *cpu, uint64_t va, uint64_t size_bytes,
                     const struct bw_region **region, uint64_t *offset)
 {
-    uint64_t inside = va - memory->gpu_va;
-    if (va < memory->gpu_va || inside >= memory->cpu.size_bytes ||
-        size_bytes > memory->cpu.size_bytes - inside)
+    uint64_t inside = va - gpu_va;
+    if (va < gpu_va || inside >= cpu->size_bytes || size_bytes > cpu->size_bytes - inside)
         return false;
-    *region = &memory->cpu;
+    *region = cpu;
     *offset = inside;
     return true;
 }
 
-/* False when no allocation of ours covers it. device->lock is held. */
+/* False when nothing that the device reaches and the CPU sees covers it. device->lock is held. */
 static bool cpu_view(const struct bw_amd_device *device, uint64_t va, uint64_t size_bytes,
                      const struct bw_region **region, uint64_t *offset)
 {
     for (const struct bw_amd_memory *m = device->memories; m; m = m->next)
-        if (view_of(&m->iface, va, size_bytes, region, offset))
+        if (view_of(m->iface.gpu_va, &m->iface.cpu, va, size_bytes, region, offset))
             return true;
-    return view_of(&device->upload_memory, va, size_bytes, region, offset);
+    for (size_t i = 0; i < device->peer_views.count; i++)
+        if (view_of(device->peer_views.data[i].gpu_va, &device->peer_views.data[i].cpu, va, size_bytes,
+                    region, offset))
+            return true;
+    return view_of(device->upload_memory.gpu_va, &device->upload_memory.cpu, va, size_bytes, region, offset);
 }
 
 static const struct bw_amd_kernel *kernel_at(const struct bw_amd_device *device, uint64_t entry_va)
@@ -123,7 +126,7 @@ static bool fence_arrived(const struct bw_amd_device *device, const uint32_t *wo
     return (int32_t)((uint32_t)bw_amd_load64(region, offset) - words[3]) >= 0;
 }
 
-/* Whether a wait for a word of at least that value is over. What cannot be seen is another device's. */
+/* Whether a wait for a word of at least that value is over. What cannot be seen is not known to be. */
 static bool wait_is_over(const struct bw_amd_device *device, uint64_t va, uint32_t value)
 {
     const struct bw_region *region;
@@ -281,7 +284,10 @@ void bw_amd_queue_look_locked(struct bw_amd_queue *queue, struct bw_amd_look *lo
     const struct bw_iface_ops *ops = device->iface->ops;
     struct walk walk = {.device = device};
     memset(look, 0, sizeof *look);
-    walk_queue(&walk, queue);
+    if (bw_amd_queue_depends(queue))
+        walk.waits = true;
+    else
+        walk_queue(&walk, queue);
     look->told =
         ops->queue_look && queue->live && !ops->queue_look(device->iface, &queue->hardware, &look->view);
     if (!look->told)

@@ -28,6 +28,8 @@ static int create_hardware(struct bw_amd_queue *queue, struct bw_err *err)
     queue->command_count = 0;
     queue->submissions = 0;
     queue->dependency_count = 0;
+    for (uint32_t i = 0; i < BW_AMD_RECENT_DEPENDENCES; i++)
+        atomic_store(&queue->dependences[i].consumer, 0); /* submissions are counted anew */
     const struct bw_device_caps *caps = &device->base.caps;
     bool compute = queue->base.kind == BW_QUEUE_COMPUTE;
     uint32_t plain_copies = caps->copy_queues - caps->xgmi_copy_queues; /* the driver's own queue counts on */
@@ -199,12 +201,26 @@ static int submit_copy(struct bw_amd_queue *queue, uint64_t address, uint32_t wo
     return 0;
 }
 
+/* What the submission about to be made depends on, for whoever looks at the queue. */
+static void dependences_note(struct bw_amd_queue *queue)
+{
+    for (uint32_t i = 0; i < queue->dependency_count; i++) {
+        struct bw_amd_dependence *noted =
+            &queue->dependences[queue->dependence_count++ % BW_AMD_RECENT_DEPENDENCES];
+        atomic_store_explicit(&noted->consumer, 0, memory_order_relaxed); /* of nobody, until all is there */
+        atomic_store_explicit(&noted->producer, queue->dependencies[i].queue, memory_order_release);
+        atomic_store_explicit(&noted->submission, queue->dependencies[i].submission, memory_order_relaxed);
+        atomic_store_explicit(&noted->consumer, queue->submissions + 1, memory_order_release);
+    }
+}
+
 static int hand_over(struct bw_amd_queue *queue)
 {
     struct bw_iface *iface = bw_amd_device(queue->base.device)->iface;
     uint32_t count = queue->command_count;
     if (!count)
         return 0;
+    dependences_note(queue);
     int rc = iface->ops->queue_submit(iface, &queue->hardware, queue->commands, count, queue->dependencies,
                                       queue->dependency_count, NULL);
     queue->command_count = queue->dependency_count = 0;
@@ -212,19 +228,47 @@ static int hand_over(struct bw_amd_queue *queue)
     return rc;
 }
 
-void bw_amd_queue_after(struct bw_queue *base, struct bw_queue *base_producer)
+int bw_amd_queue_follow(struct bw_queue *base, struct bw_device *device, struct bw_err *err)
 {
+    struct bw_iface *iface = bw_amd_device(device)->iface;
+    return iface->ops->queue_follow(iface, &bw_amd_queue(base)->hardware, err);
+}
+
+int bw_amd_queue_after(struct bw_queue *base, struct bw_queue *base_producer)
+{
+    struct bw_iface *iface = bw_amd_device(base->device)->iface;
     struct bw_amd_queue *queue = bw_amd_queue(base), *producer = bw_amd_queue(base_producer);
+    struct bw_iface_dependency dependency = {&producer->hardware, producer->submissions};
     uint32_t at = 0;
-    assert(base->device == base_producer->device && !queue->command_count && !producer->command_count);
-    while (at < queue->dependency_count && queue->dependencies[at].queue != &producer->hardware)
+    assert(!queue->command_count && !producer->command_count);
+    if (!dependency.submission)
+        return 0;
+    if (base->device != base_producer->device &&
+        !iface->ops->queue_follows(iface, dependency.queue, dependency.submission))
+        return -EAGAIN;
+    while (at < queue->dependency_count && queue->dependencies[at].queue != dependency.queue)
         at++;
-    assert(at < BW_IFACE_DEPENDENCIES_MAX);
-    if (!producer->submissions)
-        return;
-    queue->dependencies[at] = (struct bw_iface_dependency){&producer->hardware, producer->submissions};
+    if (at == BW_IFACE_DEPENDENCIES_MAX)
+        return -E2BIG;
+    queue->dependencies[at] = dependency;
     if (at == queue->dependency_count)
         queue->dependency_count++;
+    return 0;
+}
+
+bool bw_amd_queue_depends(const struct bw_amd_queue *queue)
+{
+    uint64_t next = kernel_feeds(queue) && queue->live ? bw_amd_load64(&queue->hardware.done, 0) + 1 : 0;
+    for (uint32_t i = 0; i < BW_AMD_RECENT_DEPENDENCES && next; i++) {
+        const struct bw_amd_dependence *noted = &queue->dependences[i];
+        if (atomic_load_explicit(&noted->consumer, memory_order_acquire) != next)
+            continue;
+        const struct bw_iface_queue *producer = atomic_load_explicit(&noted->producer, memory_order_acquire);
+        if (producer->done.size_bytes && bw_amd_load64(&producer->done, 0) <
+                                             atomic_load_explicit(&noted->submission, memory_order_relaxed))
+            return true;
+    }
+    return false;
 }
 
 /* Whether the kernel would take one more submission at once. */

@@ -159,6 +159,7 @@ struct bw_sys {
     uint64_t wait_ns;  /* deadline of calls that the kernel puts off and that are repeated inside; set by the
                           owner; 0: the interface's own limit */
     uint32_t retained; /* atomic: owners beside the first */
+    uint64_t serials;  /* atomic: numbers given out by which one opening is told from any other */
     void *kfd; /* iface/: what the kernel keeps once per process (open /dev/kfd, event page); starts NULL,
                   ended by bw_sys_destroy */
 };
