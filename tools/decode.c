@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "compiler/io.h"
 #include "drivers/amd/aql.h"
 #include "drivers/amd/pm4.h"
 #include "drivers/amd/regs.h"
@@ -117,18 +118,19 @@ static int load_words(const char *path, word_list *words, struct bw_err *err)
     if (is_text(data, size_bytes))
         code = parse_words(data, size_bytes, words, err);
     else if (size_bytes % 4)
-        code = bw_fail(err, -EINVAL, "decode", "%s: %llu bytes are not whole 32-bit words", path,
+        code = bw_fail(err, -EINVAL, "decode", "%llu bytes are not whole 32-bit words",
                        (unsigned long long)size_bytes);
     else if (bw_vec_reserve(words, size_bytes / 4))
-        code = bw_fail(err, -ENOMEM, "decode", "%s", path);
+        code = bw_fail(err, -ENOMEM, "decode", "%llu bytes", (unsigned long long)size_bytes);
     else {
         memcpy(words->data, data, size_bytes);
         words->count = size_bytes / 4;
     }
     free(data);
-    if (!code && !words->count)
-        code =
-            bw_fail(err, -EINVAL, "decode", "%s holds no words", strcmp(path, "-") ? path : "standard input");
+    if (code)
+        bw_file_err_name(bw_tool_file_name(path), err);
+    else if (!words->count)
+        code = bw_fail(err, -EINVAL, "decode", "%s holds no words", bw_tool_file_name(path));
     return code;
 }
 

@@ -1,5 +1,5 @@
-/* bellwire disasm: machine code to text, with our own decoder: the executable sections of an ELF file, or a
- * raw file. */
+/* bellwire disasm: machine code to text, with our own decoder: the executable sections of an ELF file, or (as
+ * no bytes tell that they are code) with --raw all of a file. */
 #include <cjson/cJSON.h>
 #include <elf.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "compiler/io.h"
 #include "drivers/amd/arch.h"
 #include "drivers/amd/elf.h"
 #include "mock/isa/isa.h"
@@ -217,6 +218,30 @@ static int list_elf(struct listing *listing, const char *arch, const uint8_t *fi
     return rc;
 }
 
+static int list_file(struct listing *listing, const char *arch, const char *path, bool raw,
+                     struct bw_err *err)
+{
+    void *file = NULL;
+    uint64_t file_bytes = 0;
+    int rc = bw_tool_read_file(path, FILE_BYTES_MAX, &file, &file_bytes, err);
+    if (rc)
+        return rc;
+    if (raw) {
+        list_code(listing, file, file_bytes, 0);
+    } else if (file_bytes >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG)) {
+        rc = list_elf(listing, arch, file, file_bytes, err);
+        if (rc)
+            bw_file_err_name(bw_tool_file_name(path), err);
+    } else if (file_bytes) {
+        rc = bw_fail(err, -EINVAL, "disasm", "%s is no ELF file", bw_tool_file_name(path));
+        bw_err_hint(err, "--raw takes all bytes of a file for machine code");
+    }
+    free(file);
+    if (!rc && !listing->listed)
+        rc = bw_fail(err, -EINVAL, "disasm", "%s holds no instructions", bw_tool_file_name(path));
+    return rc;
+}
+
 static int arch_fail(const char *arch)
 {
     struct bw_err err = {0};
@@ -234,9 +259,12 @@ int bw_tool_disasm(int argc, char **argv)
 {
     struct bw_args args = bw_args_begin("disasm", argc, argv);
     const char *arch = NULL, *path = NULL;
+    bool raw = false;
     while (bw_args_next(&args)) {
         if (bw_args_is(&args, "--arch"))
             arch = bw_args_value(&args);
+        else if (bw_args_is(&args, "--raw"))
+            raw = true;
         else if (args.positional && !path)
             path = args.positional;
         else
@@ -250,25 +278,13 @@ int bw_tool_disasm(int argc, char **argv)
     const struct bw_isa *isa = NULL;
     if (bw_isa_find_decoder(arch, &isa))
         return arch_fail(arch);
-    void *file = NULL;
-    uint64_t file_bytes = 0;
-    if (bw_tool_read_file(path, FILE_BYTES_MAX, &file, &file_bytes, &err))
-        return bw_tool_fail(&err);
     cJSON *document = args.json ? cJSON_CreateObject() : NULL;
     struct listing listing = {.isa = isa};
     if (document) {
         cJSON_AddStringToObject(document, "arch", arch);
         listing.rows = cJSON_AddArrayToObject(document, "instructions");
     }
-    int rc = 0;
-    if (file_bytes >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG))
-        rc = list_elf(&listing, arch, file, file_bytes, &err);
-    else
-        list_code(&listing, file, file_bytes, 0);
-    free(file);
-    if (!rc && !listing.listed)
-        rc = bw_fail(&err, -EINVAL, "disasm", "%s holds no instructions", path);
-    int status = rc ? bw_tool_fail(&err) : BW_TOOL_DONE;
+    int status = list_file(&listing, arch, path, raw, &err) ? bw_tool_fail(&err) : BW_TOOL_DONE;
     if (document && !status) {
         cJSON_AddNumberToObject(document, "not_instructions", (double)listing.illegal);
         bw_tool_print_json(document);

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <bellwire/graph.h>
 #include <bellwire/mock.h>
 #include <bellwire/model.h>
 
 #include "base/bits.h"
+#include "compiler/io.h"
 #include "compiler/io_npy.h"
 #include "tools/launch.h"
 #include "tools/print.h"
@@ -67,13 +69,36 @@ static int parse_options(struct launch *launch, int argc, char **argv)
     return BW_TOOL_DONE;
 }
 
+/* A code object that the device does not take: which file it is, and what a source would need. */
+static void object_refused(const struct launch *launch, const uint8_t *image, uint64_t image_bytes,
+                           struct bw_err *err)
+{
+    static const char magic[] = {0x7f, 'E', 'L', 'F'};
+    const char *dot = strrchr(launch->object, '.');
+    const struct bw_device_info *info = bw_device_info(launch->device);
+    if (err->device[0]) /* the device's own failure */
+        return;
+    bw_file_err_name(bw_tool_file_name(launch->object), err);
+    if (err->hint[0] || (image_bytes >= sizeof magic && !memcmp(image, magic, sizeof magic)))
+        return;
+    if (dot && !strcasecmp(dot, ".s") && info->vram_bytes)
+        bw_err_hint(err, "assemble it first: bellwire asm --arch %s %s --output FILE.o", info->arch,
+                    launch->object);
+    else
+        bw_err_hint(err, "a code object is an ELF file for %s, as an assembler or a compiler writes it",
+                    info->arch);
+}
+
 static int load(struct launch *launch, struct bw_err *err)
 {
     void *image = NULL;
     uint64_t image_bytes = 0;
     int rc = bw_tool_read_file(launch->object, OBJECT_BYTES_MAX, &image, &image_bytes, err);
-    if (!rc)
+    if (!rc) {
         rc = bw_program_load(launch->device, image, image_bytes, &launch->program, err);
+        if (rc)
+            object_refused(launch, image, image_bytes, err);
+    }
     free(image);
     if (!rc)
         rc = bw_program_kernel(launch->program, launch->kernel_name, &launch->kernel, err);

@@ -250,15 +250,20 @@ void bw_tool_print_json(struct cJSON *document)
     free(text);
 }
 
+const char *bw_tool_file_name(const char *path)
+{
+    return strcmp(path, "-") ? path : "standard input";
+}
+
 int bw_tool_read_file(const char *path, uint64_t bytes_max, void **data, uint64_t *size_bytes,
                       struct bw_err *err)
 {
     static const struct bw_pipe_waits waits = {BW_WAIT_FOREVER_MS,
                                                BW_WAIT_FOREVER_MS}; /* whoever runs us may end it */
     uint8_t *bytes = NULL;
-    int rc = strcmp(path, "-")
-                 ? bw_file_read(path, bytes_max, &bytes, size_bytes, err)
-                 : bw_fd_read(STDIN_FILENO, "standard input", bytes_max, waits, &bytes, size_bytes, err);
+    int rc = strcmp(path, "-") ? bw_file_read(path, bytes_max, &bytes, size_bytes, err)
+                               : bw_fd_read(STDIN_FILENO, bw_tool_file_name(path), bytes_max, waits, &bytes,
+                                            size_bytes, err);
     *data = bytes;
     return rc;
 }

@@ -104,6 +104,8 @@ void bw_tool_print_json(struct cJSON *document);
 /* Reads a whole file or pipe ("-": standard input) of at most bytes_max. The caller frees *data. */
 int bw_tool_read_file(const char *path, uint64_t bytes_max, void **data, uint64_t *size_bytes,
                       struct bw_err *err);
+/* What a file that was read is called in errors: "-" is standard input. */
+const char *bw_tool_file_name(const char *path);
 
 /* typed.c: numbers typed by hand, the same wherever they are taken. The type of that name, which is
  * text[0, length), of those that tensors are computed in; else BW_VOID. */

@@ -20,7 +20,7 @@ printf '0x100000000\n' >"$work/wide.txt"
 check 1 "line 1: '0x100000000' is a number of more than 32 bits" decode "$work/wide.txt"
 # One bad token is named, with its line; it turns no text into raw words.
 printf '# \303\251\n0040: 0xc0001000, 7 # NOP\n\nzz\n' >"$work/token.txt"
-check 1 "line 4: 'zz' is no word.*hexadecimal" decode "$work/token.txt"
+check 1 "decode: [^ ]*/token\.txt: line 4: 'zz' is no word.*hexadecimal" decode "$work/token.txt"
 printf '0xc0001000 zz' >"$work/token.txt"
 check 1 "line 1: 'zz' is no word" decode "$work/token.txt"
 for bad in 'c0001000:c' ':' 0x 12345678x '0040: : 1'; do

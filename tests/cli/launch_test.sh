@@ -108,13 +108,25 @@ check 1 'ENOENT' asm --arch gfx1100 "$work/none.s"
 check 2 "architecture 'gfx90a'" disasm --arch gfx90a "$work/k.o"
 check 1 'ELF|elf' disasm --arch gfx1100 "$work/cut.o"
 printf '\377\377\377\377' >"$work/raw"
-check 1 '' disasm --arch gfx1100 "$work/raw"
+check 1 '' disasm --arch gfx1100 --raw "$work/raw"
 says 'not an instruction'
+check 1 'raw is no ELF file \(EINVAL\)\. --raw takes all bytes' disasm --arch gfx1100 "$work/raw"
+[ -z "$out" ] || complain "$last" 'no instructions' "$out"
+check 1 'README\.md is no ELF file' disasm --arch gfx1100 "$source_dir/README.md" --json
+check 1 'elf: [^ ]*/cut\.o: ' disasm --arch gfx1100 "$work/cut.o"
+check 1 'nothing holds no instructions' disasm --arch gfx1100 --raw "$work/nothing"
+# What is launched and is no code object: which file, and what to do.
+source=$source_dir/samples/vector_add.s
+check 1 "elf: [^ ]*/vector_add\.s: magic at 0x0: .*assemble it first: bellwire asm --arch gfx1100 [^ ]*/vector_add\.s --output" launch "$source" --grid 1 --block 64
+check 1 "elf: [^ ]*/README\.md: .*a code object is an ELF file for gfx1100" launch "$source_dir/README.md" --grid 1 --block 64
+check 1 "elf: [^ ]*/vector_add\.s: .*a code object is an ELF file for x86_64" launch "$source" --grid 1 --block 64 --device host:0
+check 1 "elf: [^ ]*/k\.o: .*for an AMD GPU" launch "$work/k.o" --grid 1 --block 64 --device host:0
+check 1 "elf: [^ ]*/cut\.o: " launch "$work/cut.o" --grid 1 --block 64
 # Code of gfx12 is listed, but not run.
 printf '\174\000\005\356\004\000\034\000\010\020\000\000\000\000\307\277' >"$work/raw"
-check 0 '' disasm --arch gfx1201 "$work/raw"
+check 0 '' disasm --arch gfx1201 --raw "$work/raw"
 says 'global_load_b32 v4, v\[8:9\], off offset:16 th:TH_LOAD_NT scope:SCOPE_SYS'
 says 's_wait_kmcnt 0x0'
-check 1 '' disasm --arch gfx1100 "$work/raw"
+check 1 '' disasm --arch gfx1100 --raw "$work/raw"
 check 3 'no mock executes the machine code of gfx1201' launch "$work/k.o" --device mockkfd+amd@gfx1201 --kernel store_item --grid 1 --block 64 --arg buf:256
 finish

@@ -92,7 +92,7 @@ last="bellwire asm of noise"
 harmless
 for size in 1 2 3; do
   head -c $size "$work/noise.s" >"$work/raw"
-  "$bellwire" disasm --arch gfx1100 "$work/raw" >"$work/.out" 2>"$work/.err"
+  "$bellwire" disasm --arch gfx1100 --raw "$work/raw" >"$work/.out" 2>"$work/.err"
   harmless
 done
 finish
