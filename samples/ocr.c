@@ -337,7 +337,11 @@ int main(int argc, char **argv)
     }
     if (bw_ctx_config_from_environment(&config, &err) || bw_ctx_create(&config, &ctx, &err))
         return fail(&err);
-    int failed = ocr(ctx, device ? device : config.device ? config.device : "mockkfd+amd@gfx1100", paths);
+    if (!device && !(device = config.device)) {
+        device = "mockkfd+amd@gfx1100";
+        fprintf(stderr, "ocr: no device is named (--device, BW_DEV): using the mock %s\n", device);
+    }
+    int failed = ocr(ctx, device, paths);
     bw_ctx_destroy(ctx);
     if (!failed && fflush(stdout)) {
         bw_fail(&err, -errno, "file", "standard output cannot be written");

@@ -80,6 +80,9 @@ int main(int argc, char **argv)
     if (bw_ctx_config_from_environment(&config, &err) || bw_ctx_create(&config, &ctx, &err) ||
         bw_device_open(ctx, argc > 1 ? argv[1] : NULL, &device, &err))
         return failed(&err);
+    const struct bw_device_info *info = bw_device_info(device);
+    if (argc < 2 && !config.device && info->mock) /* nobody asked for one */
+        fprintf(stderr, "vector_add: no GPU in this machine: using the mock %s\n", info->name);
     for (int i = 0; i < COUNT; i++) {
         a[i] = (float)i;
         b[i] = 0.5f / (float)(i + 1);
@@ -89,7 +92,7 @@ int main(int argc, char **argv)
     int wrong = 0;
     for (int i = 0; i < COUNT; i++)
         wrong += c[i] != a[i] + b[i];
-    printf("%s: %d sums, %d wrong\n", bw_device_info(device)->name, COUNT, wrong);
+    printf("%s: %d sums, %d wrong\n", info->name, COUNT, wrong);
     bw_device_close(device);
     bw_ctx_destroy(ctx);
     return wrong != 0;

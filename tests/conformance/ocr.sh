@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Goal: the main job reads what the pictures say, on the mock GPU and on the host alike: gray, palette, RGBA and 16-bit ones.
+# Goal: the main job reads what the pictures say, on the mock GPU and on the host alike: gray, palette, RGBA and 16-bit ones; and
+# README shows what it prints.
 # usage: ocr.sh PROGRAM SOURCE_DIR BUILD_DIR
 set -u
 program=$1 source_dir=$2 build_dir=$3
@@ -36,4 +37,16 @@ grep -qE '^ocr: keys: number of characters, for the [0-9]+ classes of .*: expect
 status=$?
 [ $status = 1 ] && grep -q 'standard output cannot be written (ENOSPC)' "$build_dir/ocr.err" ||
   { echo "ocr >/dev/full: expected exit code 1 and ENOSPC, observed $status"; failed=1; }
+
+# README shows what this prints, and how many kernels that takes: figures that depend on the model and the compiler alone are today's.
+figures() { # seconds, the path and what the host's vector unit rounds are one machine's; of kernels, how many there are
+  sed -E 's|^(picture +)[^ ]*/samples/|\1samples/|; s/at most [0-9.e+-]+ between/at most N between/; s/^([a-z]+[+:][^ ]+)( +[0-9]+\.[0-9]{3})+$/\1 seconds/' |
+    awk '$1 == "kernels" { print $1, $2, $3, $4 + $7; next } { print }'
+}
+shown=$(sed -n '/^What `scripts\/run.sh` prints:$/,/^The first time it also compiles/p' "$source_dir/README.md")
+expected=$(sed -n 's/^    //p' <<<"$shown" | figures)
+observed=$(env -u BW_DEV "$program" "$model" "$keys" "$source_dir/samples/ocr/line.png" 2>&1 | figures)
+[ "$observed" = "$expected" ] || { printf "README's block is stale: expected\n%s\nobserved\n%s\n" "$observed" "$expected"; failed=1; }
+kernels=$(awk '$1 == "kernels" { print $4 }' <<<"$observed")
+grep -q "compiles $kernels kernels for each device" <<<"$shown" || { echo "README: expected that it compiles $kernels kernels, observed $(tail -n 1 <<<"$shown")"; failed=1; }
 exit $failed
