@@ -20,7 +20,7 @@ check 0 '' bench disk -b 100000 -e 5M -f 50 --repeats 1 --devices host:0,mockkfd
 says '^# read by (io_uring|threads)'
 says '^mockkfd\+amd:0@gfx1100\S* +5000000 '
 check 0 '' bench disk -b 64K -e 64K --repeats 1 --json
-is_json
+document bench
 for key in file_gb_per_s copy_gb_per_s both_gb_per_s share_of_slower direct_share; do says "\"$key\": *[0-9]"; done
 says '"ring": *"(io_uring|threads)'
 for bytes in 18446744073709551615 9223372036854775807 1152921504606846976; do # never a full disk
@@ -30,14 +30,15 @@ TMPDIR=/none check 1 '/none/bellwire-disk-.*ENOENT' bench disk
 check 3 'unknown driver' bench launch --devices tpu
 check 3 'there are: .*host:0, null, mockkfd' bench launch --devices nope # one list, of what there is
 check 0 '' bench compile --json
-is_json
+document bench
 for net in mlp resnet_block resnet18; do says "\"case\": *\"$net\""; done
 says '"cold_seconds": *[0-9]'
 says '"again_seconds": *[0-9]'
 check 0 '' bench emulator --json
-is_json
+document bench
 for kernel in valu_loop matmul_f32 wave_start elementwise softmax scan radix_sort sha256 conv3x3 gemm_lds attention; do
   says "\"case\": *\"$kernel\""
+  grep -qE "\b$kernel\b" "$source_dir/docs/man/bellwire-bench.1" || complain 'bellwire-bench(1)' "the case $kernel" 'nothing of it'
 done
 says '"nanoseconds": *[0-9]'
 says '"geomean_wave_instructions_per_second": *[0-9]'

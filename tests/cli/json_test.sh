@@ -6,15 +6,6 @@ set -u
 models=$source_dir/tests/cli/models
 digits=$source_dir/samples/digits/digits.onnx
 
-document() { # PAGE: the last output is JSON, and each of its keys stands in the page
-  local key explained
-  is_json
-  explained=$(sed -n '/^\.SH JSON/,/^\.SH EXIT/p' "$source_dir/docs/man/bellwire-$1.1")
-  for key in $(grep -oE '"[a-z_0-9]+":' <<<"$out" | sort -u); do
-    checks=$((checks + 1))
-    grep -qF -- "${key%:}" <<<"$explained" || complain "$last" "keys that bellwire-$1(1) explains" "$key"
-  done
-}
 has() { # KEY...: of the contract
   local key
   for key in "$@"; do says "\"$key\":"; done

@@ -4,6 +4,7 @@
 #                                  one line that matches it (extended). Never a crash, never a sanitizer's report.
 #   says PATTERN                   the last command's standard output matches
 #   is_json                        the last command's standard output is JSON to the letter
+#   document SUBCOMMAND            it is that, and its man page explains each of its keys
 #   finish                         ends the test
 bellwire=$1 source_dir=$2 json_check=$3 trace_check=${4-}
 work=$(mktemp -d)
@@ -43,6 +44,16 @@ is_json() {
   local why
   checks=$((checks + 1))
   why=$("$json_check" <"$work/.out" 2>&1) || complain "$last" "JSON" "$why"
+}
+
+document() { # PAGE: the last output is JSON, and each of its keys stands in the page
+  local key explained
+  is_json
+  explained=$(sed -n '/^\.SH JSON/,/^\.SH EXIT/p' "$source_dir/docs/man/bellwire-$1.1")
+  for key in $(grep -oE '"[a-z_0-9]+":' <<<"$out" | sort -u); do
+    checks=$((checks + 1))
+    grep -qF -- "${key%:}" <<<"$explained" || complain "$last" "keys that bellwire-$1(1) explains" "$key"
+  done
 }
 
 finish() {

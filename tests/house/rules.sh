@@ -75,6 +75,11 @@ complain "what README, CONTRIBUTING, the design and the man pages name exists" "
 complain "README's opset is BW_ONNX_OPSET_MAX" "$(
   grep -q "opset 1 to $(grep -oP 'BW_ONNX_OPSET_MAX = \K[0-9]+' compiler/onnx/schema.h);" README.md || grep -n 'opset' README.md
 )"
+complain "README's count of ONNX's cases is that of tests/conformance/expected.txt" "$(
+  passing=$(sed -n 's/^passes //p' tests/conformance/expected.txt) failing=$(grep -c '^[a-z_-]*/' tests/conformance/expected.txt)
+  grep -q "; $passing of the $((passing + failing)) cases" README.md || grep -n 'cases' README.md
+)"
+complain "samples/vector_add.c has less than the 100 lines that README tells of" "$(wc -l samples/vector_add.c | awk '$1 >= 100')"
 
 # Nothing undone, nothing of one machine.
 complain "nothing is left undone in words" "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' $library_dirs tools bench samples include --include='*.[ch]' || true)"
