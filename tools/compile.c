@@ -150,29 +150,42 @@ static int summary_make(struct compile *compile, struct summary *summary, struct
     return rc;
 }
 
+/* Launches of kernel `job`, or of all (UINT32_MAX): in each run, or once, when the plan is made. */
+static uint32_t launches_of(const struct summary *summary, uint32_t job, bool once)
+{
+    uint32_t launches = 0;
+    for (size_t k = 0; k < summary->schedule->kernels.count; k++)
+        launches += summary->schedule->kernels.data[k].once == once &&
+                    (job == UINT32_MAX || summary->job_of[k] == job);
+    return launches;
+}
+
 static void summary_report(const struct compile *compile, const struct summary *summary)
 {
+    uint32_t launches = launches_of(summary, UINT32_MAX, false),
+             once = launches_of(summary, UINT32_MAX, true);
     cJSON *document = cJSON_CreateObject();
     cJSON_AddStringToObject(document, "model", compile->run.model_path);
     cJSON_AddStringToObject(document, "arch", compile->arch);
-    cJSON_AddNumberToObject(document, "launches", (double)summary->schedule->kernels.count);
+    cJSON_AddNumberToObject(document, "launches", launches);
+    cJSON_AddNumberToObject(document, "once", once);
     cJSON *rows = cJSON_AddArrayToObject(document, "kernels");
     if (!compile->run.json)
-        bw_print(stdout, "%-36s %8s %7s %20s %6s\n", "kernel", "launches", "bytes", "groups", "items");
+        bw_print(stdout, "%-36s %8s %5s %7s %20s %6s\n", "kernel", "launches", "once", "bytes", "groups",
+                 "items");
     for (uint32_t i = 0; i < summary->job_count; i++) {
         const struct bw_compiled *compiled = &summary->jobs[i].compiled;
-        uint32_t launches = 0;
-        for (size_t k = 0; k < summary->schedule->kernels.count; k++)
-            launches += summary->job_of[k] == i;
         char groups[40];
         snprintf(groups, sizeof groups, "%u,%u,%u", compiled->group_count[0], compiled->group_count[1],
                  compiled->group_count[2]);
         if (!compile->run.json)
-            bw_print(stdout, "%-36s %8u %7llu %20s %6u\n", compiled->name, launches,
-                     (unsigned long long)compiled->object.size_bytes, groups, compiled->item_count);
+            bw_print(stdout, "%-36s %8u %5u %7llu %20s %6u\n", compiled->name, launches_of(summary, i, false),
+                     launches_of(summary, i, true), (unsigned long long)compiled->object.size_bytes, groups,
+                     compiled->item_count);
         cJSON *row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "name", compiled->name);
-        cJSON_AddNumberToObject(row, "launches", launches);
+        cJSON_AddNumberToObject(row, "launches", launches_of(summary, i, false));
+        cJSON_AddNumberToObject(row, "once", launches_of(summary, i, true));
         cJSON_AddNumberToObject(row, "object_bytes", (double)compiled->object.size_bytes);
         cJSON_AddItemToArray(rows, row);
     }
@@ -181,9 +194,10 @@ static void summary_report(const struct compile *compile, const struct summary *
         return;
     }
     cJSON_Delete(document);
-    bw_print(stdout, "%u kernels, %zu launches, for %s%s\n", summary->job_count,
-             summary->schedule->kernels.count, compile->arch,
-             summary->job_count ? "" : ": nothing is left to compute");
+    bw_print(stdout, "%u kernels, %u launches", summary->job_count, launches);
+    if (once)
+        bw_print(stdout, " and %u once", once);
+    bw_print(stdout, ", for %s%s\n", compile->arch, summary->job_count ? "" : ": nothing is left to compute");
 }
 
 /* ---- what was asked for ---- */

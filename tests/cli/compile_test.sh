@@ -33,6 +33,21 @@ check 0 '' compile "$source_dir/tests/cli/models/relu.onnx" --arch gfx1100 --sha
 check 1 'ENOENT' compile none.onnx --arch gfx1100
 check 1 'Frobnicate' compile "$source_dir/tests/cli/models/unknown_op.onnx" --arch gfx1100
 
+# What compile counts is what a run launches; what depends on constants only is apart.
+cp "$source_dir/tests/cli/models/constants.onnx" "$work/m.onnx"
+for model in "$digits" "$work/m.onnx"; do
+  check 0 '' compile "$model" --arch host
+  shown=$(sed -nE 's/^[0-9]+ kernels, ([0-9]+) launches( and [0-9]+ once)?, for host$/\1/p' <<<"$out") table=$(awk 'NR > 1 && NF == 6 { launches += $2 } END { print launches + 0 }' <<<"$out")
+  check 0 '' compile "$model" --arch host --json
+  is_json
+  says "^.\"launches\": *$shown,"
+  check 0 '' run "$model" --device host:0
+  checks=$((checks + 1))
+  [ -n "$shown" ] && [ "$shown" = "$table" ] && [ "$shown" = "$(sed -nE 's/^([0-9]+) kernels, .*/\1/p' <<<"$out")" ] || complain "$last" "$shown kernels, as compile says" "$out"
+done
+check 0 '' compile "$work/m.onnx" --arch host
+says '^2 kernels, 1 launches and 1 once, for host$'
+
 # What a model becomes may depend on values: those that were made up are named, those that a run computes refused.
 models=$source_dir/tests/cli/models
 for dump in '' '--dump graph' '--json'; do

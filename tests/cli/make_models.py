@@ -73,6 +73,10 @@ MODELS = {
     # from 2^53 + 1 to 2^53 + 4, which a double does not hold
     "range": model(node("Range", ["a", "b", "c"], ["y"]), longs("a", [2**53 + 1], True), longs("b", [2**53 + 4], True), longs("c", [1], True),
                    value(12, "y", [3], 7)),
+    # y = x times sums that depend on no input and are too many to be folded while importing
+    "constants": model(node("ConstantOfShape", ["s"], ["c"]), node("Exp", ["c"], ["e"]), node("ReduceSum", ["e", "axes"], ["t"]),
+                       node("Squeeze", ["t", "axes"], ["w"]), node("MatMul", ["x", "w"], ["y"]), longs("s", [300, 300, 3]), longs("axes", [2]),
+                       value(11, "x", [2, 300]), value(12, "y", [2, 300])),
     # one file name for both
     "same_names": model(node("Relu", ["x"], ["part/one"]), node("Neg", ["x"], ["part_one"]), value(11, "x", [4]), value(12, "part/one", [4]),
                         value(12, "part_one", [4])),
