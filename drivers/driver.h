@@ -110,7 +110,7 @@ struct bw_device_caps {
     bool compute_copies;       /* compute queues take encode_copy, too */
     bool user_doorbell;        /* submit rings a doorbell: no system call */
     bool device_wait;          /* queues can wait for a memory word */
-    bool submit_wait;    /* else: what a queue is given can wait for what others of this device were given */
+    bool submit_wait;    /* else: what a queue is given can wait for what others of this driver were given */
     bool device_wait_64; /* ... comparing all 64 bits */
     uint64_t copy_bytes_max;          /* of one copy packet */
     uint32_t command_words_max;       /* of one command buffer; 0: no limit */
