@@ -39,6 +39,7 @@ struct bench {
     const struct bw_bench_options *options;
     const struct bw_bench_collective *collective;
     struct bw_bench_group group;
+    bool all_types, all_reductions; /* -d all, -o all: one after the other */
     uint64_t bytes_min;
     char *memory;   /* of one rank */
     char *plain[2]; /* what memcpy copies */
@@ -58,19 +59,23 @@ struct names {
 
 /* ---- ranks ---- */
 
-/* The number of a name among those that name_of gives. */
+/* The number of a name among those that name_of gives; *all (unless NULL): it is the word for all of them. */
 static int name_find(const char *option, const char *name, const char *(*name_of)(uint32_t number),
-                     uint32_t *number, struct bw_err *err)
+                     uint32_t *number, bool *all, struct bw_err *err)
 {
     struct bw_text known = {0};
     const char *at;
+    if (all && !strcmp(name, "all")) {
+        *all = true;
+        return 0;
+    }
     for (*number = 0; (at = name_of(*number)); ++*number) {
         if (!strcmp(at, name))
             return bw_text_free(&known), 0;
         bw_text_add(&known, "%s%s", *number ? ", " : "", at);
     }
     bw_fail(err, -EINVAL, "bench", "%s: '%s'", option, name);
-    bw_err_hint(err, "there are: %s", bw_text_string(&known));
+    bw_err_hint(err, "there are: %s%s", bw_text_string(&known), all ? ", all" : "");
     bw_text_free(&known);
     return -EINVAL;
 }
@@ -90,22 +95,28 @@ static const char *strategy_at(uint32_t number)
     return bw_strategy_name((enum bw_strategy)number);
 }
 
-static int words_take(struct bw_bench_group *group, const struct bw_bench_options *options,
-                      struct bw_err *err)
+static void type_set(struct bw_bench_group *group, uint32_t type)
 {
-    uint32_t type = 0, transport = 0, reduction = BW_REDUCE_SUM, strategy = BW_STRATEGY_AUTO;
-    int rc = options->type ? name_find("-d", options->type, type_at, &type, err) : 0;
-    if (!rc && options->transport)
-        rc = name_find("--transport", options->transport, type_at, &transport, err);
-    if (!rc && options->reduction)
-        rc = name_find("-o", options->reduction, reduction_at, &reduction, err);
-    if (!rc && options->strategy)
-        rc = name_find("--strategy", options->strategy, strategy_at, &strategy, err);
-    if (rc)
-        return rc;
     group->type_name = types[type].name;
     group->dtype = types[type].dtype;
     group->element_bytes = bw_dtype_bytes(group->dtype);
+}
+
+static int words_take(struct bench *bench, struct bw_err *err)
+{
+    struct bw_bench_group *group = &bench->group;
+    const struct bw_bench_options *options = bench->options;
+    uint32_t type = 0, transport = 0, reduction = BW_REDUCE_SUM, strategy = BW_STRATEGY_AUTO;
+    int rc = options->type ? name_find("-d", options->type, type_at, &type, &bench->all_types, err) : 0;
+    if (!rc && options->transport)
+        rc = name_find("--transport", options->transport, type_at, &transport, NULL, err);
+    if (!rc && options->reduction)
+        rc = name_find("-o", options->reduction, reduction_at, &reduction, &bench->all_reductions, err);
+    if (!rc && options->strategy)
+        rc = name_find("--strategy", options->strategy, strategy_at, &strategy, NULL, err);
+    if (rc)
+        return rc;
+    type_set(group, type);
     group->transport = options->transport ? types[transport].dtype : BW_VOID;
     group->reduction = (enum bw_reduction)reduction;
     group->strategy = (enum bw_strategy)strategy;
@@ -204,7 +215,7 @@ static int names_choose(const struct bw_bench_options *options, struct names *na
 
 static int ranks_open(struct bench *bench, const struct names *names, struct bw_err *err)
 {
-    int rc = words_take(&bench->group, bench->options, err);
+    int rc = words_take(bench, err);
     if (!rc) {
         sizes_choose(bench);
         rc = memory_make(bench, names->count, err);
@@ -402,6 +413,42 @@ static int sizes_run(struct bench *bench, struct bw_err *err)
     return rc;
 }
 
+/* Of all types or all reductions: one that the collective does not do is told and passed over. */
+static int refused_report(struct bench *bench, int rc, struct bw_err *err)
+{
+    if (rc != -ENOTSUP || strcmp(err->subsystem, "collective") != 0)
+        return rc;
+    if (bench->options->text)
+        bw_print(bench->options->text, "# %s %s: %s\n", bench->group.type_name, redop_of(bench), err->what);
+    return 0;
+}
+
+/* The sizes for each type and each reduction that is asked for; the group is left at the last that was done.
+ */
+static int kinds_run(struct bench *bench, struct bw_err *err)
+{
+    struct bw_bench_group *group = &bench->group, *last = malloc(sizeof *last);
+    int rc = last ? 0 : bw_fail(err, -ENOMEM, "bench", "types");
+    for (uint32_t type = 0; !rc && type < (bench->all_types ? BW_COUNT_OF(types) : 1); type++)
+        for (uint32_t op = 0; !rc && (bench->all_reductions ? reduction_at(op) != NULL : !op); op++) {
+            if (bench->all_types)
+                type_set(group, type);
+            if (bench->all_reductions)
+                group->reduction = (enum bw_reduction)op;
+            rc = sizes_run(bench, err);
+            if (!rc)
+                *last = *group;
+            else if (bench->all_types || bench->all_reductions)
+                rc = refused_report(bench, rc, err);
+        }
+    if (!rc && !bench->busbw_count)
+        rc = err->code; /* the last refusal: nothing was done */
+    else if (!rc)
+        *group = *last;
+    free(last);
+    return rc;
+}
+
 static int matrix_report(struct bench *bench, struct bw_err *err)
 {
     const struct bw_bench_options *options = bench->options;
@@ -473,7 +520,7 @@ static int bench_run(struct bench *bench, struct bw_err *err)
         cJSON_AddItemToArray(names, cJSON_CreateString(bw_device_info(bench->group.devices[i])->name));
     bench->rows = cJSON_AddArrayToObject(bench->root, "results");
     head_print(bench);
-    rc = sizes_run(bench, err);
+    rc = kinds_run(bench, err);
     if (rc)
         return rc;
     bench->measured = true;

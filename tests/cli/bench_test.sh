@@ -128,7 +128,18 @@ check 2 '-F x.csv: .*--json' bench all2all --output_file x.csv
 check 2 '-T 5: .*BW_WAIT_MS' bench all2all -T 5
 check 2 '-b is given twice' bench all2all -b 1K --minbytes 1K
 check 2 'copy has no -c; its options: --devices -b' bench copy -c 1
-check 2 "-d: 'all'.*there are: float" bench all2all -d all
+check 0 '' bench all2all -d all -b 1K -e 2K -f 2 -g 2 -n 1 -w 0
+[ "$(grep -cE '^ +(1024|2048) +[0-9]+ [ a-z0-9]+ none +-1 .* 0 .* 0$' <<<"$out")" = 20 ] || complain "$last" 'two sizes of ten types' "$out"
+check 0 '' bench allreduce -d all -o all -b 1K -e 1K -g 2 -n 1 -w 0 --json
+document bench
+for pair in float:avg half:prod int8:min uint64:max double:sum; do
+  tr -d ' \n\t' <<<"$out" | grep -qF "\"type\":\"${pair%:*}\",\"redop\":\"${pair#*:}\"" || complain "$last" "a row of $pair" "$out"
+done
+[ "$(grep -c '"redop": *"avg"' <<<"$out")" = 4 ] || complain "$last" 'averages of the four floating-point types' "$out"
+check 0 '' bench allreduce -d int32 -o all -b 1K -e 1K -g 2 -n 1 -w 0
+says '^# int32 avg: averages of i32'
+check 1 'averages of i32' bench allreduce -d int32 -o avg -b 1K -e 1K -g 2 -n 1 -w 0
+check 1 'does not travel as f16' bench allreduce -d int32 -o all --transport half -b 1K -e 1K -g 2
 for size in 1KBB 1B 1TB 1.5M B KB 1KiBB '1K B'; do check 2 'is not a number' bench all2all -b "$size"; done
 check 0 '' bench all2all -b 8 -e 24 -i 8 -n 1 --devices host:0,host:1,host:2 # 0, 1 and 2 elements for each peer
 says '^ +0 +0 +float'
@@ -138,7 +149,7 @@ check 0 '' bench all2all --devices 'mockkfd+amd@gfx1100*3,cu=2,vram=64M' -b 1000
 says '"count": *33333'
 checks=$((checks + 1))
 [ "$(grep -c '<rect' "$work/pairs.svg")" = 10 ] && [ "$(tail -n 1 "$work/pairs.svg")" = '</svg>' ] || complain "$last" 'a picture of 9 cells' "$(cat "$work/pairs.svg")"
-check 2 "-d: 'string' .*there are: float, half, bfloat16, .*, int64, uint64$" bench all2all -d string
+check 2 "-d: 'string' .*there are: float, half, bfloat16, .*, int64, uint64, all$" bench all2all -d string
 check 2 "--transport: 'float16' .*there are: float, half, .*, uint64$" bench allreduce --transport float16
 check 1 'no/where' bench all2all -b 64 -e 64 -n 1 --plot "$work/no/where.svg"
 says '^# Average bus bandwidth' # what was measured is not lost
